@@ -1,0 +1,1 @@
+"""The model loop: sessions, runs, turns."""

@@ -1,0 +1,1 @@
+"""Who may do what, and why: pure decisions, no input or output."""

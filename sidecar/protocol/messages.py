@@ -1,0 +1,553 @@
+"""The parameters and results of every method, in the order of `protocol.md`.
+
+`*Params` come in with a request or notification, `*Result` go back. Fields that are None are absent on the
+wire. Times end in `_ms` (milliseconds since the epoch, or a span where said) or `_secs`.
+"""
+
+from typing import Any, Literal
+
+from attrs import frozen
+
+from sidecar.protocol.errors import ErrorAction
+from sidecar.protocol.events import AgentEvent, ApprovalDecision, StopReason
+from sidecar.protocol.values import (
+    Content,
+    ContentBlock,
+    JsonObject,
+    Message,
+    ToolInfo,
+    ToolSelector,
+    Usage,
+)
+
+
+@frozen(kw_only=True)
+class NoParams:
+    """A method that takes nothing; `params` may be absent, `{}` or `[]`."""
+
+
+# agent/* ------------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class SubmitParams:
+    """One run. Exactly one of `prompt` and `messages`; everything else overrides the options for this run."""
+
+    prompt: Content | None = None
+    messages: tuple[Message, ...] | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    model: str | None = None
+    system: str | None = None
+    tools: ToolSelector | None = None
+    max_turns: int | None = None
+    tool_timeout_secs: float | None = None
+    error_policy: dict[str, ErrorAction] | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    wait: bool | None = None
+    work_done_token: str | int | None = None
+
+
+@frozen(kw_only=True)
+class SubmitResult:
+    """With `wait: false` only the two ids."""
+
+    session_id: str
+    run_id: str
+    stop_reason: StopReason | None = None
+    message: Message | None = None
+    turns: int | None = None
+    usage: Usage | None = None
+
+
+@frozen(kw_only=True)
+class CancelParams:
+    """A run by either id; both are allowed."""
+
+    session_id: str | None = None
+    run_id: str | None = None
+
+
+@frozen(kw_only=True)
+class CancelResult:
+    """Whether something that ran was cancelled."""
+
+    cancelled: bool
+
+
+@frozen(kw_only=True)
+class SteerParams:
+    """Words for a running run, read by the model before its next turn."""
+
+    run_id: str
+    prompt: Content
+
+
+@frozen(kw_only=True)
+class SteerResult:
+    """False when the run is over or on its last turn, so that nothing was said."""
+
+    accepted: bool
+
+
+# session/* ----------------------------------------------------------------------------------------------
+
+RunStatus = Literal["running", "completed", "failed", "cancelled"]
+
+
+@frozen(kw_only=True)
+class SessionCreateParams:
+    """`title` is for people."""
+
+    title: str | None = None
+
+
+@frozen(kw_only=True)
+class SessionParams:
+    """One session, by its id."""
+
+    session_id: str
+
+
+@frozen(kw_only=True)
+class SessionIdResult:
+    """The session that was made."""
+
+    session_id: str
+
+
+@frozen(kw_only=True)
+class PageParams:
+    """One page: `cursor` from the page before, at most `limit` entries (default 50, at most 1000)."""
+
+    cursor: str | None = None
+    limit: int | None = None
+
+
+@frozen(kw_only=True)
+class SessionSummary:
+    """A line of a list of sessions."""
+
+    session_id: str
+    title: str | None = None
+    created_ms: int
+    updated_ms: int
+    message_count: int
+
+
+@frozen(kw_only=True)
+class SessionListResult:
+    """Sessions, the last touched first."""
+
+    sessions: tuple[SessionSummary, ...]
+    next_cursor: str | None = None
+
+
+@frozen(kw_only=True)
+class RunSummary:
+    """A run of a session and how it ended."""
+
+    run_id: str
+    status: RunStatus
+    stop_reason: StopReason | None = None
+
+
+@frozen(kw_only=True)
+class SessionGetResult:
+    """A session, whole."""
+
+    session_id: str
+    title: str | None = None
+    messages: tuple[Message, ...]
+    runs: tuple[RunSummary, ...]
+
+
+@frozen(kw_only=True)
+class SessionEventsParams:
+    """The events of one run, or of all; only those after `after_seq` of that run."""
+
+    session_id: str
+    run_id: str | None = None
+    after_seq: int | None = None
+
+
+@frozen(kw_only=True)
+class SessionEventsResult:
+    """The events as they were sent."""
+
+    events: tuple["AgentEventParams", ...]
+
+
+@frozen(kw_only=True)
+class SessionForkParams:
+    """A new session with the first `at_message` messages of an old one (absent: all)."""
+
+    session_id: str
+    at_message: int | None = None
+
+
+@frozen(kw_only=True)
+class SessionDeleteResult:
+    """False when there was no such session."""
+
+    deleted: bool
+
+
+# tools/* ------------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class ToolsListParams:
+    """Tools that `selector` takes, all of them without one."""
+
+    selector: ToolSelector | None = None
+    cursor: str | None = None
+    limit: int | None = None
+
+
+@frozen(kw_only=True)
+class ToolsListResult:
+    """Tools by name."""
+
+    tools: tuple[ToolInfo, ...]
+    next_cursor: str | None = None
+
+
+@frozen(kw_only=True)
+class ToolsCallParams:
+    """One tool, run for the host: same checks, same approvals as in the loop."""
+
+    name: str
+    arguments: JsonObject | None = None
+    session_id: str | None = None
+    call_id: str | None = None
+    timeout_secs: float | None = None
+    work_done_token: str | int | None = None
+
+
+@frozen(kw_only=True)
+class ToolOutcome:
+    """What the tool answered, without its blocks."""
+
+    ok: bool
+    data: Any = None
+    error: str | None = None
+
+
+@frozen(kw_only=True)
+class ToolsCallResult:
+    """The record of the call. `content` is what a model would be shown."""
+
+    call_id: str
+    tool_name: str
+    input: JsonObject
+    result: ToolOutcome
+    content: tuple[ContentBlock, ...]
+    duration_ms: int
+    truncated: bool
+    original_bytes: int | None = None
+
+
+@frozen(kw_only=True)
+class HostTool:
+    """A tool that the host runs. Without `required_permissions` it needs none."""
+
+    name: str
+    description: str
+    input_schema: JsonObject
+    required_permissions: tuple[str, ...] | None = None
+    requires_approval: bool | None = None
+    tags: tuple[str, ...] | None = None
+    category: str | None = None
+    timeout_secs: float | None = None
+
+
+@frozen(kw_only=True)
+class ToolsRegisterParams:
+    """Tools of the host. A name that is taken is an error, and then none of them is registered."""
+
+    tools: tuple[HostTool, ...]
+
+
+@frozen(kw_only=True)
+class ToolsRegisterResult:
+    """The names that joined."""
+
+    registered: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class ToolsUnregisterParams:
+    """Names of tools that the host registered; others are passed over."""
+
+    names: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class ToolsUnregisterResult:
+    """The names that left."""
+
+    unregistered: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class ToolsExecuteParams:
+    """To the host: run one of its tools. Progress comes back as `$/progress` with `call_id` as token."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    session_id: str | None = None
+    run_id: str | None = None
+
+
+@frozen(kw_only=True)
+class ToolsExecuteResult:
+    """What the host's tool answered."""
+
+    ok: bool
+    data: Any = None
+    error: str | None = None
+    content: tuple[ContentBlock, ...] | None = None
+
+
+@frozen(kw_only=True)
+class ToolsChangedParams:
+    """The registry changed, by names."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+# permissions/* ------------------------------------------------------------------------------------------
+
+RuleDecision = Literal["allow", "ask", "deny"]
+
+
+@frozen(kw_only=True)
+class PermissionRule:
+    """A decision for the calls of one tool.
+
+    `tool` is a glob over tool names. `arguments` maps an argument's name to a glob over its text; every one
+    named must match. Without `arguments` the rule takes any call.
+    """
+
+    tool: str
+    decision: RuleDecision
+    arguments: dict[str, str] | None = None
+
+
+@frozen(kw_only=True)
+class PermissionOptions:
+    """Permissions as a host or a file writes them; a field left out keeps what was there before."""
+
+    allowed: tuple[str, ...] | None = None
+    denied: tuple[str, ...] | None = None
+    ask: tuple[str, ...] | None = None
+    allow_unspecified: bool | None = None
+    rules: tuple[PermissionRule, ...] | None = None
+
+
+@frozen(kw_only=True)
+class PermissionsGetParams:
+    """With `session_id`, what is in force in that session."""
+
+    session_id: str | None = None
+
+
+@frozen(kw_only=True)
+class PermissionsSetParams:
+    """The new values; `scope: "session"` needs `session_id`."""
+
+    scope: Literal["session", "workspace"]
+    session_id: str | None = None
+    allowed: tuple[str, ...] | None = None
+    denied: tuple[str, ...] | None = None
+    ask: tuple[str, ...] | None = None
+    allow_unspecified: bool | None = None
+    rules: tuple[PermissionRule, ...] | None = None
+
+
+@frozen(kw_only=True)
+class PermissionsResult:
+    """The configuration in force, every field present."""
+
+    allowed: tuple[str, ...]
+    denied: tuple[str, ...]
+    ask: tuple[str, ...]
+    allow_unspecified: bool
+    rules: tuple[PermissionRule, ...]
+
+
+@frozen(kw_only=True)
+class PermissionsCheckParams:
+    """What would be decided for this call."""
+
+    name: str
+    arguments: JsonObject | None = None
+    session_id: str | None = None
+
+
+@frozen(kw_only=True)
+class PermissionsCheckResult:
+    """`rule` says which rule decides, in words that name it; `permission` is the one it decided on."""
+
+    decision: RuleDecision
+    rule: str
+    permission: str | None = None
+
+
+# mcp/* --------------------------------------------------------------------------------------------------
+
+ServerStatus = Literal["starting", "ready", "failed", "stopped", "needsAuth"]
+
+
+@frozen(kw_only=True)
+class ServerFailure:
+    """Why a server is not ready, and the last lines it wrote to stderr."""
+
+    kind: str
+    message: str
+    stderr_tail: str | None = None
+
+
+@frozen(kw_only=True)
+class ServerInfo:
+    """One MCP server. `server_info` is what it says of itself, for display only."""
+
+    name: str
+    status: ServerStatus
+    protocol_version: str | None = None
+    server_info: JsonObject | None = None
+    tool_count: int = 0
+    error: ServerFailure | None = None
+    pid: int | None = None
+
+
+@frozen(kw_only=True)
+class McpListResult:
+    """Servers by name."""
+
+    servers: tuple[ServerInfo, ...]
+
+
+@frozen(kw_only=True)
+class McpConnectParams:
+    """A server's configuration in the `mcpServers` shape; answers when it is ready or has failed."""
+
+    name: str
+    config: JsonObject
+
+
+@frozen(kw_only=True)
+class McpServerParams:
+    """One server, by its configured name."""
+
+    name: str
+
+
+# models/* -----------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class ModelInfo:
+    """`model` is what `agent/submit` takes: `provider/model`."""
+
+    model: str
+    provider: str
+    context_tokens: int | None = None
+
+
+@frozen(kw_only=True)
+class ModelsListResult:
+    """Models of the configured providers; one that cannot be reached adds none."""
+
+    models: tuple[ModelInfo, ...]
+    next_cursor: str | None = None
+
+
+# To the host --------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class ApprovalOption:
+    """A choice to show. `rule` is exactly what will be remembered when it is taken."""
+
+    decision: ApprovalDecision
+    label: str
+    rule: PermissionRule | None = None
+
+
+@frozen(kw_only=True)
+class RequestApprovalParams:
+    """May this call run? No answer by `deadline_ms` (a span from now) means no."""
+
+    request_id: str
+    session_id: str | None = None
+    run_id: str | None = None
+    call_id: str
+    tool_name: str
+    input: JsonObject
+    permissions: tuple[str, ...]
+    reason: str
+    title: str
+    options: tuple[ApprovalOption, ...]
+    deadline_ms: int
+
+
+@frozen(kw_only=True)
+class RequestApprovalResult:
+    """The host's word. `updated_input` replaces the arguments, which are then checked again."""
+
+    decision: ApprovalDecision
+    rule: PermissionRule | None = None
+    reason: str | None = None
+    updated_input: JsonObject | None = None
+
+
+@frozen(kw_only=True)
+class RequestInputParams:
+    """A question to a person, on behalf of `source`; `schema` says what `content` must be."""
+
+    request_id: str
+    session_id: str | None = None
+    run_id: str | None = None
+    message: str
+    schema: JsonObject | None = None
+    url: str | None = None
+    source: str
+    deadline_ms: int
+
+
+@frozen(kw_only=True)
+class RequestInputResult:
+    """Only `accept` brings content."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Any = None
+
+
+# Notifications to the host ------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class AgentEventParams:
+    """An event and its number; `seq` counts from 0 in its run, without a gap."""
+
+    session_id: str
+    run_id: str
+    seq: int
+    event: AgentEvent
+
+
+@frozen(kw_only=True)
+class SessionChangedParams:
+    """A session came, went, or has more messages."""
+
+    session_id: str
+    change: Literal["created", "updated", "deleted"]
+    title: str | None = None
+    updated_ms: int | None = None
+    message_count: int | None = None

@@ -1,0 +1,112 @@
+"""What the loop knows of a model: one request out, a stream of pieces back.
+
+Vendor JSON stays inside this package. `agent/reply.py` folds the pieces into one message, and is where
+everything that streams do in the wild (indexes missing, arguments before names) is put in order.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from sidecar.protocol.messages import ModelInfo
+from sidecar.protocol.values import Message, ToolDefinition, Usage
+
+
+@frozen(kw_only=True)
+class ModelRequest:
+    """One turn: the whole conversation and the tools on offer. `model` is without the provider's name.
+
+    `messages` is valid history: each call is followed by its result, no assistant message is empty. System
+    text is in `system`, not among the messages, except where a host put it there.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    system: str | None = None
+    tools: tuple[ToolDefinition, ...] = ()
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+
+
+@frozen(kw_only=True)
+class TextPiece:
+    """More text of the answer."""
+
+    text: str
+
+
+@frozen(kw_only=True)
+class ReasoningPiece:
+    """More of the model's thinking, not part of the answer."""
+
+    text: str
+
+
+@frozen(kw_only=True)
+class ToolCallPiece:
+    """A part of a tool call, as it came: any field may be missing, and `index` may be wrong.
+
+    `name` is already the registry's name where the provider needed another. `arguments` is a fragment of
+    JSON text.
+    """
+
+    index: int | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+@frozen(kw_only=True)
+class UsagePiece:
+    """Tokens of this turn as the provider counts them; the last one counts."""
+
+    usage: Usage
+
+
+@frozen(kw_only=True)
+class FinishPiece:
+    """Why the provider says it stopped: `stop`, `length`, `toolCalls`, `contentFilter`, or its own word."""
+
+    reason: str
+
+
+@frozen(kw_only=True)
+class ExtrasPiece:
+    """What this provider wants back with the message, byte for byte."""
+
+    data: Any
+
+
+@frozen(kw_only=True)
+class WarningPiece:
+    """Something was mended on the way to or from the provider."""
+
+    code: str
+    message: str
+
+
+ModelPiece = TextPiece | ReasoningPiece | ToolCallPiece | UsagePiece | FinishPiece | ExtrasPiece | WarningPiece
+
+
+class Provider(Protocol):
+    """A way to reach models; `PROVIDERS[api](name, options)` makes one, which lives as long as the app."""
+
+    name: str
+    context_tokens: int | None
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelPiece]:
+        """One answer, piece by piece. An async generator: closing it ends the request at once.
+
+        Raises ModelError (modelError, modelTimeout, contextOverflow) with `retryable` set truthfully, before
+        or between pieces. Returning without a FinishPiece means the stream broke off.
+        """
+        ...
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """The models it offers; raises ModelError when it cannot be asked."""
+        ...
+
+    async def aclose(self) -> None:
+        """Lets go of connections."""
+        ...

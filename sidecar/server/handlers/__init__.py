@@ -1,0 +1,1 @@
+"""One function a method: decoded params in, value out."""

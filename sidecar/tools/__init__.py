@@ -1,0 +1,1 @@
+"""What tools are, which there are, and the one way a tool runs: `ToolRegistry.invoke`."""
