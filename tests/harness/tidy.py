@@ -1,0 +1,331 @@
+"""The rules about the source, each a pure function from a parsed module to its complaints.
+
+`tests/test_tidy.py` runs them over the tree and shows that each can fail. The tables at the top are the rules'
+content; a change of architecture is a change of a table.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from attrs import frozen
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "protocol": frozenset(),
+    "permissions": frozenset({"protocol"}),
+    "providers": frozenset({"protocol"}),
+    "mcp": frozenset({"protocol"}),
+    "tools": frozenset({"permissions", "mcp", "protocol"}),
+    "agent": frozenset({"tools", "permissions", "providers", "mcp", "protocol"}),
+    "server": frozenset({"agent", "tools", "permissions", "providers", "mcp", "protocol"}),
+    "config": frozenset({"agent", "tools", "permissions", "providers", "mcp", "protocol"}),
+    "app": frozenset({"config", "server", "agent", "tools", "permissions", "providers", "mcp", "protocol"}),
+    "cli": frozenset({"sidecar_client", "protocol"}),
+    "__main__": frozenset({"app", "cli"}),
+    "__init__": frozenset({"agent", "tools", "permissions", "providers", "mcp", "protocol"}),
+    "sidecar_client": frozenset({"protocol"}),
+}
+"""Which parts of the project a package or top-level module may import, besides itself."""
+
+THIRD_PARTY: dict[str, frozenset[str]] = {
+    "protocol": frozenset({"attrs", "cattrs"}),
+    "permissions": frozenset({"attrs"}),
+    "providers": frozenset({"attrs", "httpx", "httpx_sse"}),
+    "mcp": frozenset({"attrs"}),
+    "tools": frozenset({"attrs", "cattrs", "jsonschema", "referencing", "docstring_parser"}),
+    "agent": frozenset({"attrs"}),
+    "server": frozenset({"attrs", "cattrs", "pygls", "lsprotocol"}),
+    "config": frozenset({"attrs", "platformdirs"}),
+    "app": frozenset({"attrs"}),
+    "cli": frozenset({"attrs", "platformdirs"}),
+    "__main__": frozenset(),
+    "__init__": frozenset(),
+    "sidecar_client": frozenset({"attrs"}),
+}
+"""Which libraries a package may import. A foreign vocabulary lives in one package only."""
+
+LAZY_IMPORTS: dict[tuple[str, str], str] = {}
+"""Imports inside functions: (file, module) and the reason, which is start-up time in every case."""
+
+SLEEPS: dict[tuple[str, str], str] = {}
+"""Sleeps in tests: (file, function) and the reason why no event can be waited for."""
+
+LONG_MODULES: dict[str, str] = {
+    "sidecar/protocol/messages.py": "one page of params and results, in the order of protocol.md, no code",
+}
+"""Modules over the limit, and why they read better whole."""
+
+MAX_FUNCTION_LINES = 60
+MAX_MODULE_LINES = 400
+
+FORBIDDEN_WORDS = (
+    r"(?<![\w.-])/(wor[k]|roo[t])/",
+    r"/tmp/(ven[v]|brie[f])\b",
+    r"\.\./share[d]\b",
+    r"\bprotocol-outlin[e]\b|\bmissio[n]\.md\b",
+    r"\b(pyp[i]\.org|pythonhoste[d]\.org|npmj[s]\.org|crate[s]\.io|prox[y]\.golang\.org)\b",
+    r"\b[Ii]ssue[s]? #?\d+\b",
+)
+"""Regular expressions of what the project does not speak of: machines, registries, how it was made."""
+
+_MOCKS = {"mock", "Mock", "MagicMock", "AsyncMock", "mocker", "pytest_mock"}
+_PATCHES = {"setattr", "delattr", "setitem", "delitem", "patch"}
+_VAGUE_NAMES = re.compile(r"(Manager|Helper|Helpers|Util|Utils)$")
+_WELL_KNOWN_NAMES = {"McpManager"}
+
+
+@frozen
+class Module:
+    """A source file: where it lies from the project's root, its text, its syntax tree."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        """The part of the project it belongs to: a key of MAY_IMPORT for `sidecar` and its client."""
+        parts = Path(self.path).with_suffix("").parts
+        if parts[0] == "sidecar":
+            return parts[1]
+        return parts[2] if parts[:2] == ("clients", "python") else parts[0]
+
+
+def parse(path: str, text: str) -> Module:
+    """The module as the rules take it."""
+    return Module(path, text, ast.parse(text, filename=path))
+
+
+# Imports ------------------------------------------------------------------------------------------------
+
+
+def imports_against_the_direction(module: Module) -> Iterator[str]:
+    """A package imports from packages below it only."""
+    if module.package not in MAY_IMPORT:
+        yield f"{module.path}: {module.package!r} has no row in MAY_IMPORT"
+        return
+    for line, name in _imported(module):
+        target = _project_part(name)
+        if target is not None and target != module.package and target not in MAY_IMPORT[module.package]:
+            yield f"{module.path}:{line}: {module.package} must not import {name}"
+
+
+def foreign_libraries(module: Module) -> Iterator[str]:
+    """A library is imported only where its vocabulary belongs."""
+    allowed = THIRD_PARTY.get(module.package, frozenset())
+    for line, name in _imported(module):
+        top = name.partition(".")[0]
+        if _project_part(name) is None and top not in sys.stdlib_module_names and top not in allowed:
+            yield f"{module.path}:{line}: {module.package} must not import {top}"
+
+
+def imports_inside_functions(module: Module) -> Iterator[str]:
+    """Imports stand at the top, so that a cycle shows at once; LAZY_IMPORTS lists the exceptions."""
+    for line, name in lazy_imports(module):
+        if (module.path, name) not in LAZY_IMPORTS:
+            yield f"{module.path}:{line}: {name} is imported inside a function and is not in LAZY_IMPORTS"
+
+
+def lazy_imports(module: Module) -> Iterator[tuple[int, str]]:
+    """Line and name of each import inside a function, `import_module("…")` included."""
+    for function in _functions(module.tree):
+        for node in ast.walk(function):
+            yield from _names_of_import(node, module.path)
+            if isinstance(node, ast.Call) and _last_name(node.func) == "import_module":
+                yield node.lineno, ast.unparse(node.args[0]).strip("'\"") if node.args else ""
+
+
+def type_checking_blocks(module: Module) -> Iterator[str]:
+    """Needing TYPE_CHECKING means that a layer is wrong."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Name | ast.Attribute | ast.alias) and _last_name(node) == "TYPE_CHECKING":
+            yield f"{module.path}:{getattr(node, 'lineno', 1)}: TYPE_CHECKING"
+
+
+def _imported(module: Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(module.tree):
+        yield from _names_of_import(node, module.path)
+
+
+def _names_of_import(node: ast.AST, path: str) -> Iterator[tuple[int, str]]:
+    match node:
+        case ast.Import(names=names):
+            yield from ((node.lineno, alias.name) for alias in names)
+        case ast.ImportFrom(module="sidecar", level=0, names=names):
+            yield from ((node.lineno, f"sidecar.{alias.name}") for alias in names)
+        case ast.ImportFrom(module=str(name), level=0):
+            yield node.lineno, name
+        case ast.ImportFrom(module=name, level=level):
+            base = Path(path).parts[: -level or None]
+            yield node.lineno, ".".join((*base, *([name] if name else [])))
+
+
+def _project_part(name: str) -> str | None:
+    """Which part of the project a dotted name belongs to; None for a library."""
+    parts = name.split(".")
+    if parts[0] == "sidecar":
+        part = parts[1] if len(parts) > 1 else "__init__"
+        return None if part == "__version__" else part
+    return "sidecar_client" if parts[0] == "sidecar_client" else None
+
+
+# Shape of the code --------------------------------------------------------------------------------------
+
+
+def long_functions(module: Module) -> Iterator[str]:
+    """A function holds one thought."""
+    for function in _functions(module.tree):
+        lines = (function.end_lineno or function.lineno) - function.lineno + 1
+        if lines > MAX_FUNCTION_LINES:
+            yield f"{module.path}:{function.lineno}: {function.name} has {lines} lines"
+
+
+def long_modules(module: Module) -> Iterator[str]:
+    """A module is read in one go; LONG_MODULES lists the exceptions."""
+    lines = module.text.count("\n")
+    if lines > MAX_MODULE_LINES and module.path not in LONG_MODULES:
+        yield f"{module.path}: {lines} lines"
+
+
+def missing_docstrings(module: Module) -> Iterator[str]:
+    """Modules, public classes and public functions say what they are for.
+
+    Methods too, except where a base class says it already; properties are told by their names.
+    """
+    if not ast.get_docstring(module.tree):
+        yield f"{module.path}:1: the module has no docstring"
+    for node in module.tree.body:
+        match node:
+            case ast.ClassDef() if not node.name.startswith("_"):
+                yield from _undocumented(module, node, node.name)
+                if not node.bases:
+                    for member in _public_methods(node):
+                        yield from _undocumented(module, member, f"{node.name}.{member.name}")
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if not node.name.startswith("_"):
+                yield from _undocumented(module, node, node.name)
+
+
+def vague_class_names(module: Module) -> Iterator[str]:
+    """A class is named for what it is, not for managing or helping."""
+    for node in ast.walk(module.tree):
+        if (
+            isinstance(node, ast.ClassDef)
+            and _VAGUE_NAMES.search(node.name)
+            and node.name not in _WELL_KNOWN_NAMES
+        ):
+            yield f"{module.path}:{node.lineno}: {node.name} does not say what it is"
+
+
+def prints(module: Module) -> Iterator[str]:
+    """stdout carries frames only; the command line alone writes for people."""
+    if module.package == "cli":
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and _last_name(node.func) == "print":
+            yield f"{module.path}:{node.lineno}: print"
+
+
+def unexplained_catches(module: Module) -> Iterator[str]:
+    """Catching everything is for named boundaries, with the reason on the line."""
+    for number, line in enumerate(module.text.splitlines(), 1):
+        if re.search(r"# noqa: BLE001\W*$", line):
+            yield f"{module.path}:{number}: a broad except without its reason"
+
+
+def wrong_loggers(module: Module) -> Iterator[str]:
+    """Loggers are named for their package, so that a host can set their levels."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and _last_name(node.func) == "getLogger":
+            name = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+            if name not in ("pygls", "sidecar", f"sidecar.{module.package}"):
+                yield f"{module.path}:{node.lineno}: logger {name!r} instead of 'sidecar.{module.package}'"
+
+
+def _public_methods(owner: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for member in _functions_of(owner):
+        told_elsewhere = {"property", "overload", "setter"} & set(map(_last_name, member.decorator_list))
+        if not member.name.startswith("_") and not told_elsewhere:
+            yield member
+
+
+def _functions_of(owner: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [member for member in owner.body if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _undocumented(
+    module: Module, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, name: str
+) -> Iterator[str]:
+    if not ast.get_docstring(node):
+        yield f"{module.path}:{node.lineno}: {name} has no docstring"
+
+
+# Tests --------------------------------------------------------------------------------------------------
+
+
+def mocks(module: Module) -> Iterator[str]:
+    """Tests use real parts. `monkeypatch` is for the environment alone."""
+    for node in ast.walk(module.tree):
+        names = {_last_name(node)} if isinstance(node, ast.Name | ast.Attribute | ast.alias | ast.arg) else set()
+        if names & _MOCKS or (isinstance(node, ast.ImportFrom) and "mock" in (node.module or "").split(".")):
+            yield f"{module.path}:{getattr(node, 'lineno', 1)}: a mock"
+        match node:
+            case ast.Attribute(value=ast.Name(id="monkeypatch"), attr=attr) if attr in _PATCHES:
+                yield f"{module.path}:{node.lineno}: monkeypatch.{attr} replaces a part of the program"
+
+
+def sleeps(module: Module) -> Iterator[str]:
+    """A test waits for what it is about; SLEEPS lists the exceptions. `asyncio.sleep(0)` waits for nothing."""
+    for line, function in sleeping_functions(module):
+        if (module.path, function) not in SLEEPS:
+            yield f"{module.path}:{line}: {function or 'the module'} sleeps"
+
+
+def sleeping_functions(module: Module) -> Iterator[tuple[int, str]]:
+    """Line of each sleep and the outermost function or class it stands in."""
+    for top in module.tree.body:
+        for node in ast.walk(top):
+            if isinstance(node, ast.Call) and _last_name(node.func) == "sleep" and not _is_zero(node):
+                yield node.lineno, getattr(top, "name", "")
+
+
+def _is_zero(call: ast.Call) -> bool:
+    return len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
+
+
+# Every tracked file -------------------------------------------------------------------------------------
+
+
+def forbidden_words(path: str, text: str) -> Iterator[str]:
+    """The project speaks of itself alone."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for pattern in FORBIDDEN_WORDS:
+            if found := re.search(pattern, line):
+                yield f"{path}:{number}: {found.group()!r}"
+
+
+def unmapped_parts(architecture: str, parts: set[str]) -> Iterator[str]:
+    """The code map names each part (`tools/`, `app.py`), and no part that is not there."""
+    named = set(re.findall(r"^\| `([\w/.]+)` \|", architecture, re.MULTILINE))
+    yield from (f"sidecar/{part} is not in the code map" for part in sorted(parts - named))
+    yield from (f"the code map names {part}, which is not there" for part in sorted(named - parts))
+
+
+# Syntax trees -------------------------------------------------------------------------------------------
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _last_name(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name) | ast.arg(arg=name):
+            return name.rpartition(".")[2]
+        case _:
+            return ""
