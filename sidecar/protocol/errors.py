@@ -37,7 +37,7 @@ RpcErrorKind = Literal[
     "serverNotInitialized",
     "requestCancelled",
 ]
-ErrorKind = ToolErrorKind | ModelErrorKind | RunErrorKind | SessionErrorKind | ServiceErrorKind | RpcErrorKind
+ErrorKind = Literal[ToolErrorKind, ModelErrorKind, RunErrorKind, SessionErrorKind, ServiceErrorKind, RpcErrorKind]
 
 ERROR_CODES: Mapping[ErrorKind, int] = {
     "notFound": -31001,
