@@ -1,0 +1,160 @@
+"""`protocol.md` read as data: its sections, their field tables and example frames; and types spelled as it does.
+
+A frame is a JSON code block with a comment before it that says what it is: `<!-- frame: agent/submit params -->`,
+`<!-- frame: agent/submit result -->`, `<!-- frame: event warning -->` or `<!-- frame: error notFound -->`.
+"""
+
+import json
+import re
+import types
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+
+import attrs
+from attrs import frozen
+
+from sidecar.protocol import events, messages, values
+from sidecar.protocol.codec import camel
+from sidecar.protocol.errors import ErrorAction
+from sidecar.protocol.values import Content, ContentBlock, JsonObject
+from tests.harness.tidy import ROOT
+
+_FRAME = re.compile(r"<!-- frame: (\S+) (\S+) -->\n```json\n(.*?)\n```", re.DOTALL)
+_ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (yes|no) \| .+ \|$", re.MULTILINE)
+
+
+@frozen
+class Row:
+    """A line of a field table."""
+
+    field: str
+    type: str
+    required: bool
+
+
+@frozen
+class Frame:
+    """An example. `name` and `part` are the two words of its comment."""
+
+    name: str
+    part: str
+    body: Any
+
+
+@frozen
+class Section:
+    """What stands under one heading."""
+
+    title: str
+    text: str
+
+    @property
+    def tables(self) -> list[frozenset[Row]]:
+        """The field tables in their order; one for params, one for the result where there are both."""
+        found = []
+        for table in self.text.split("| field | type | required | meaning |")[1:]:
+            rows = _ROW.findall(table.partition("\n\n")[0])
+            found.append(frozenset(Row(field, spelling, required == "yes") for field, spelling, required in rows))
+        return found
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The examples, parsed."""
+        return [Frame(name, part, json.loads(body)) for name, part, body in _FRAME.findall(self.text)]
+
+
+@frozen
+class Document:
+    """`protocol.md`: chapter title to its own text and to its sections by the name in their heading."""
+
+    text: str
+    chapters: dict[str, dict[str, Section]]
+
+    def sections(self, *chapters: str) -> dict[str, Section]:
+        """The sections of these chapters."""
+        return {name: section for chapter in chapters for name, section in self.chapters[chapter].items()}
+
+
+def read_document(text: str | None = None) -> Document:
+    """The project's document, or `text` as one."""
+    whole = (ROOT / "protocol.md").read_text("utf-8") if text is None else text
+    chapters = {}
+    for chapter in re.split(r"^## ", whole, flags=re.MULTILINE)[1:]:
+        title, _, body = chapter.partition("\n")
+        chapters[title] = dict(_sections(body))
+    return Document(whole, chapters)
+
+
+def _sections(body: str) -> Iterator[tuple[str, Section]]:
+    for part in re.split(r"^### ", body, flags=re.MULTILINE)[1:]:
+        title, _, text = part.partition("\n")
+        if named := re.match(r"`([\w/]+)`", title):
+            yield named.group(1), Section(title, text)
+
+
+# Types as the document spells them ----------------------------------------------------------------------
+
+
+def rows_of(shape: type) -> frozenset[Row]:
+    """The rows that the table of a class has. A field whose default is None may be absent."""
+    fields = attrs.fields(attrs.resolve_types(shape))
+    return frozenset(
+        Row(field.metadata.get("wire") or camel(field.name), spelled(field.type), field.default is not None)
+        for field in fields
+    )
+
+
+def spelled(shape: Any) -> str:
+    """`tuple[Message, ...] | None` as `[Message]`: absence is told by the column `required`."""
+    origin = get_origin(shape)
+    if shape is Any:
+        return "any"
+    if shape == JsonObject:
+        return "object"
+    if origin in (Union, types.UnionType):
+        return _spelled_union(frozenset(get_args(shape)) - {type(None)})
+    if origin is Literal:
+        return ENUMERATIONS.get(shape) or " or ".join(f'`"{choice}"`' for choice in get_args(shape))
+    if origin is tuple:
+        return f"[{spelled(get_args(shape)[0])}]"
+    if origin is dict:
+        return f"{{string: {spelled(get_args(shape)[1])}}}"
+    return {str: "string", int: "integer", float: "number", bool: "boolean"}.get(shape) or shape.__name__
+
+
+def _spelled_union(members: frozenset[Any]) -> str:
+    aliases = {"ContentBlock": ContentBlock, "AgentEvent": events.AgentEvent}
+    for name, alias in aliases.items():
+        if members == frozenset(get_args(alias)):
+            return name
+    if members == frozenset(get_args(Content)):
+        return "string or [ContentBlock]"
+    return " or ".join(sorted((spelled(member) for member in members), reverse=True))
+
+
+def _enumerations() -> dict[Any, str]:
+    found: dict[Any, str] = {ErrorAction: "ErrorAction"}
+    for module in (events, messages, values):
+        for name, member in vars(module).items():
+            if get_origin(member) is Literal:
+                found[member] = name
+    return found
+
+
+ENUMERATIONS = _enumerations()
+"""Literal type to its name, for those that have one."""
+
+
+def reachable(*shapes: type) -> set[type]:
+    """Every attrs class that these hold, at any depth, themselves included."""
+    found: set[type] = set()
+    waiting: list[Any] = list(shapes)
+    while waiting:
+        shape = waiting.pop()
+        if isinstance(shape, type) and attrs.has(shape):
+            if shape not in found:
+                found.add(shape)
+                waiting += [field.type for field in attrs.fields(attrs.resolve_types(shape))]
+        elif get_origin(shape) is not ClassVar:
+            waiting += get_args(shape)
+    return found

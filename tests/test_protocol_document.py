@@ -1,0 +1,226 @@
+"""`protocol.md` and the code say the same: methods, events, errors, fields, examples.
+
+Source: `protocol.md` itself; that it is held to the code by a test is our own choice.
+"""
+
+import re
+from typing import Any, get_args
+
+import pytest
+
+from sidecar.protocol.codec import decode, encode
+from sidecar.protocol.errors import DEFAULT_ERROR_POLICY, ERROR_CODES
+from sidecar.protocol.events import EVENTS, AgentEvent, EventError
+from sidecar.protocol.methods import METHODS, PROTOCOL_VERSION, Method
+from sidecar.protocol.values import UnknownBlock
+from tests.harness.protocol_document import (
+    ENUMERATIONS,
+    Frame,
+    Row,
+    Section,
+    reachable,
+    read_document,
+    rows_of,
+)
+
+DOCUMENT = read_document()
+CHAPTERS = {
+    ("host", False): "Requests from the host",
+    ("sidecar", False): "Requests to the host",
+    ("sidecar", True): "Notifications to the host",
+}
+METHOD_SECTIONS = DOCUMENT.sections(*CHAPTERS.values())
+EVENT_SECTIONS = DOCUMENT.sections("Events")
+ERROR_SECTIONS = DOCUMENT.sections("Errors")
+VALUE_SECTIONS = DOCUMENT.sections("Shared values")
+FRAMES = [
+    frame
+    for sections in (METHOD_SECTIONS, EVENT_SECTIONS, ERROR_SECTIONS, VALUE_SECTIONS)
+    for section in sections.values()
+    for frame in section.frames
+]
+
+
+# Sections -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "chapter"), CHAPTERS.items(), ids=CHAPTERS.values())
+def test_a_chapter_has_a_section_for_each_of_its_methods_in_their_order(
+    kind: tuple[str, bool], chapter: str
+) -> None:
+    of_the_code = [name for name, row in METHODS.items() if (row.sender, row.is_notification) == kind]
+    assert list(DOCUMENT.sections(chapter)) == of_the_code
+
+
+def test_each_event_has_its_section_in_order() -> None:
+    assert list(EVENT_SECTIONS) == list(EVENTS)
+
+
+def test_each_error_has_its_section_with_its_code() -> None:
+    of_the_document = {
+        name: int(found.group(1))
+        for name, section in ERROR_SECTIONS.items()
+        if (found := re.search(r"\((-\d+)\)$", section.title))
+    }
+    assert of_the_document == ERROR_CODES
+
+
+def test_each_value_that_travels_has_its_section() -> None:
+    travelling = reachable(
+        *EVENTS.values(), *(t for row in METHODS.values() for t in (row.params, row.result) if t)
+    )
+    elsewhere = (
+        {row.params for row in METHODS.values()} | {row.result for row in METHODS.values()} | {UnknownBlock}
+    )
+    nested = {value.__name__ for value in travelling - elsewhere - set(EVENTS.values())}
+    named_by_methods = {name for name in VALUE_SECTIONS if f"`{name}`" in _text_of(METHOD_SECTIONS)}
+    assert set(VALUE_SECTIONS) - {"ContentBlock"} == nested | (named_by_methods & _names_of_types())
+
+
+def _text_of(sections: dict[str, Section]) -> str:
+    return "\n".join(section.text for section in sections.values())
+
+
+def _names_of_types() -> set[str]:
+    return {shape.__name__ for row in METHODS.values() for shape in (row.params, row.result) if shape}
+
+
+# Fields -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_the_tables_of_a_method_are_its_fields(method: Method) -> None:
+    section = METHOD_SECTIONS[method.name]
+    expected = [
+        rows_of(shape)
+        for shape in (method.params, method.result)
+        if shape is not None and shape.__name__ not in VALUE_SECTIONS and rows_of(shape)
+    ]
+    assert section.tables == expected
+    for shape in (method.params, method.result):
+        assert shape is None or shape.__name__ not in VALUE_SECTIONS or f"`{shape.__name__}`" in section.text
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_the_table_of_an_event_is_its_fields(event: str) -> None:
+    assert EVENT_SECTIONS[event].tables == [rows_of(EVENTS[event])]
+
+
+TRAVELLING = sorted(
+    reachable(*EVENTS.values(), *(t for row in METHODS.values() for t in (row.params, row.result) if t)),
+    key=lambda value: value.__name__,
+)
+
+
+@pytest.mark.parametrize(
+    "value", [v for v in TRAVELLING if v.__name__ in VALUE_SECTIONS], ids=lambda v: v.__name__
+)
+def test_the_table_of_a_shared_value_is_its_fields(value: type) -> None:
+    section = VALUE_SECTIONS[value.__name__]
+    assert section.tables == [rows_of(value)]
+    tag = vars(value).get("type")
+    assert not isinstance(tag, str) or f'`type` is `"{tag}"`' in section.text
+
+
+def test_the_enumerations_are_those_of_the_code() -> None:
+    chapter = DOCUMENT.text.partition("### Enumerations")[2].partition("\n### ")[0]
+    of_the_document = {
+        name: tuple(re.findall(r'`"(\w+)"`', choices))
+        for name, choices in re.findall(r"^\| (\w+) \| (`.+) \|$", chapter, re.MULTILINE)
+    }
+    used = {row.type.strip("[]{} ").removeprefix("string: ") for rows in _all_tables() for row in rows}
+    used.discard("ErrorKind")  # Its values are the headings under Errors.
+    assert of_the_document == {name: get_args(shape) for shape, name in ENUMERATIONS.items() if name in used}
+
+
+def _all_tables() -> list[frozenset[Row]]:
+    sections = (*METHOD_SECTIONS.values(), *EVENT_SECTIONS.values(), *VALUE_SECTIONS.values())
+    return [table for section in sections for table in section.tables]
+
+
+# Examples -----------------------------------------------------------------------------------------------
+
+
+def test_every_section_has_its_examples() -> None:
+    expected = {(name, "params") for name in METHODS}
+    expected |= {(name, "result") for name, row in METHODS.items() if row.result is not None}
+    expected |= {("event", name) for name in EVENTS} | {("error", kind) for kind in ERROR_CODES}
+    assert {(frame.name, frame.part) for frame in FRAMES} == expected
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: f"{frame.name}-{frame.part}")
+def test_an_example_is_what_the_codec_reads_and_writes(frame: Frame) -> None:
+    match frame.name:
+        case "event":
+            assert frame.body["type"] == frame.part
+            assert encode(decode(frame.body, AgentEvent)) == frame.body  # type: ignore[arg-type]
+        case "error":
+            assert encode(decode(frame.body, EventError)) == frame.body
+            assert (frame.body["code"], frame.body["data"]["kind"]) == (ERROR_CODES[frame.part], frame.part)  # type: ignore[index]
+        case _:
+            shape, value = _opened(frame)
+            assert encode(decode(value, shape)) == value
+
+
+def _opened(frame: Frame) -> tuple[type, Any]:
+    """The type and the value in the envelope of a method's example."""
+    row = METHODS[frame.name]
+    envelope = dict(frame.body)
+    assert envelope.pop("jsonrpc") == "2.0"
+    assert row.is_notification or isinstance(envelope.pop("id"), str if row.sender == "sidecar" else int)
+    if frame.part == "params":
+        assert envelope.pop("method") == frame.name
+    value = envelope.pop(frame.part)
+    assert envelope == {}
+    shape = row.params if frame.part == "params" else row.result
+    assert shape is not None
+    return shape, value
+
+
+@pytest.mark.parametrize("kind", ERROR_CODES)
+def test_an_example_of_an_error_has_data_that_its_section_names(kind: str) -> None:
+    section = ERROR_SECTIONS[kind]
+    prose = " ".join(section.text.partition("<!--")[0].split())
+    named = set(re.findall(r"`(\w+)`", prose.partition("Data:")[2]))
+    if "those of a run" in prose:
+        named |= {"sessionId", "runId", "turns"}
+    for frame in section.frames:
+        assert set(frame.body["data"]) - {"kind"} <= named
+
+
+# Single facts -------------------------------------------------------------------------------------------
+
+
+def test_the_title_names_the_version() -> None:
+    assert DOCUMENT.text.startswith(f"# The Agent Sidecar protocol, version {PROTOCOL_VERSION}\n")
+
+
+def test_the_policy_table_is_the_default_policy() -> None:
+    of_the_document = {
+        kind: action
+        for kinds, action in re.findall(
+            r'^\| ((?:`\w+` ?)+) \| `"(tellModel|stop)"` \|$', DOCUMENT.text, re.MULTILINE
+        )
+        for kind in re.findall(r"\w+", kinds)
+    }
+    assert of_the_document == DEFAULT_ERROR_POLICY
+
+
+def test_every_link_inside_the_document_leads_somewhere() -> None:
+    titles = re.findall(r"^#+ (.+)$", DOCUMENT.text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    assert set(re.findall(r"\]\(#([^)]+)\)", DOCUMENT.text)) - anchors == set()
+
+
+# The checks can fail ------------------------------------------------------------------------------------
+
+
+def test_a_missing_a_wrong_and_an_invented_field_are_seen() -> None:
+    text = "## C\n### `x/y`\n\n| field | type | required | meaning |\n|---|---|---|---|\n"
+    text += "| `text` | string | yes | a |\n"
+    (table,) = read_document(text).sections("C")["x/y"].tables
+    assert table == {Row("text", "string", True)}
+    assert table == rows_of(EVENTS["assistantTextDelta"])
+    for wrong in ("| `text` | integer | yes |", "| `text` | string | no |", "| `texts` | string | yes |"):
+        (table,) = read_document(text.replace("| `text` | string | yes |", wrong)).sections("C")["x/y"].tables
+        assert table != rows_of(EVENTS["assistantTextDelta"])
