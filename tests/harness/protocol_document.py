@@ -21,6 +21,7 @@ from tests.harness.tidy import ROOT
 
 _FRAME = re.compile(r"<!-- frame: (\S+) (\S+) -->\n```json\n(.*?)\n```", re.DOTALL)
 _ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (yes|no) \| .+ \|$", re.MULTILINE)
+_OPTION = re.compile(r"^\| `([\w.]+)` \| (.+?) \| (.+?) \| .+ \|$", re.MULTILINE)
 
 
 @frozen
@@ -39,6 +40,14 @@ class Frame:
     name: str
     part: str
     body: Any
+
+
+@frozen
+class Option:
+    """A line of an option table. `default` is the cell as it stands."""
+
+    type: str
+    default: str
 
 
 @frozen
@@ -69,6 +78,11 @@ class Document:
 
     text: str
     chapters: dict[str, dict[str, Section]]
+
+    def options(self, name: str) -> dict[str, Option]:
+        """The table after `<!-- fields: name -->`, by the option's name."""
+        table = self.text.partition(f"<!-- fields: {name} -->")[2].partition("\n\n")[0]
+        return {option: Option(spelling, default) for option, spelling, default in _OPTION.findall(table)}
 
     def sections(self, *chapters: str) -> dict[str, Section]:
         """The sections of these chapters."""
@@ -102,6 +116,17 @@ def rows_of(shape: type) -> frozenset[Row]:
         Row(field.metadata.get("wire") or camel(field.name), spelled(field.type), field.default is not None)
         for field in fields
     )
+
+
+def spelled_fields(shape: type, *, prefix: str = "", except_for: tuple[str, ...] = ()) -> dict[str, str]:
+    """Wire name of each field to its type as the document spells it."""
+    fields = attrs.fields(attrs.resolve_types(shape))
+    return {prefix + camel(field.name): spelled(field.type) for field in fields if field.name not in except_for}
+
+
+def snake(name: str) -> str:
+    """`maxTurns` as `max_turns`."""
+    return re.sub(r"([A-Z])", lambda found: "_" + found.group().lower(), name)
 
 
 def spelled(shape: Any) -> str:
