@@ -1,0 +1,168 @@
+"""One entry of `mcpServers`: from the JSON that users have to a value, and from there to a launch.
+
+Entries are those of Claude Desktop, VS Code and Cursor files; fields of other programs are passed over. A fault
+is a ConfigurationError with the path as the user wrote it: `mcpServers.git.args[0]`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from sidecar.mcp.environment import child_environment, find_program
+from sidecar.mcp.placeholders import PlaceholderError, Surroundings, expand
+from sidecar.protocol.codec import DecodeError, decode
+from sidecar.protocol.errors import ConfigurationError
+
+DEFAULT_TIMEOUT_SECS = 30.0
+"""How long one request to a server may take."""
+
+DEFAULT_START_TIMEOUT_SECS = 60.0
+"""How long a server may take to start. Own choice: `npx` and `uvx` fetch a package first."""
+
+_HTTP_FIELDS = ("url", "httpUrl", "serverUrl")
+_FOREIGN_APPROVALS = ("autoApprove", "alwaysAllow", "trust")
+"""What other hosts' files say about running tools unasked (Cline and Cursor, Roo, Gemini)."""
+
+_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+"""Shorter values are not hidden: they would blot out ordinary words."""
+
+
+@frozen(kw_only=True)
+class StdioServer:
+    """How to start a server that speaks over stdin and stdout.
+
+    A number in `env` stands for its text, None takes a variable away. `inherit_env` names variables of ours that
+    the server sees too. `permissions` maps a glob over tool names to the permissions that such a tool needs.
+    """
+
+    command: str
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: dict[str, str | int | None] = field(factory=dict, repr=False)
+    cwd: str | None = None
+    inherit_env: tuple[str, ...] = ()
+    timeout_secs: float = DEFAULT_TIMEOUT_SECS
+    start_timeout_secs: float = DEFAULT_START_TIMEOUT_SECS
+    disabled: bool = False
+    permissions: dict[str, tuple[str, ...]] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Launch:
+    """A process to start, with nothing left to look up. `secrets` must not be shown in what it writes."""
+
+    program: str
+    args: tuple[str, ...] = field(repr=False)
+    environ: dict[str, str] = field(repr=False)
+    folder: Path
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+def path_of(name: str) -> str:
+    """Where a server's entry stands in the configuration."""
+    return f"mcpServers.{name}"
+
+
+def decode_server(name: str, raw: Any, *, path: str | None = None) -> StdioServer:
+    """The entry `raw` of the server `name`; placeholders in it stay as they are. Raises ConfigurationError."""
+    path = path or path_of(name)
+    if not isinstance(raw, dict):
+        raise ConfigurationError(f"{path}: must be an object with a command", path=path)
+    given = {key: value for key, value in raw.items() if value is not None}
+    _refuse_http(given, path)
+    try:
+        server = decode(given, StdioServer, path=path)
+    except DecodeError as error:
+        raise ConfigurationError(str(error), path=error.path) from None
+    _check(server, path)
+    return server
+
+
+def ignored_settings(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields of an entry that would let tools run unasked; only our own permissions allow."""
+    return tuple(name for name in _FOREIGN_APPROVALS if raw.get(name))
+
+
+def texts_of(server: StdioServer) -> Iterator[str]:
+    """Every text of the entry that may hold placeholders."""
+    yield from (text for _, text in _texts(server))
+
+
+def expand_server(server: StdioServer, surroundings: Surroundings, *, path: str) -> StdioServer:
+    """The entry with its placeholders replaced. Raises ConfigurationError naming the one that is unset."""
+
+    def known(text: str, place: str) -> str:
+        try:
+            return expand(text, surroundings)
+        except PlaceholderError as error:
+            raise ConfigurationError(f"{path}.{place}: {error}", path=f"{path}.{place}") from None
+
+    return _with_texts(server, known)
+
+
+def plan_launch(
+    server: StdioServer, *, path: str, environ: Mapping[str, str], folder: Path, inputs: Iterable[str] = ()
+) -> Launch:
+    """What to start: program, environment and folder. Relative paths start at `folder`.
+
+    `inputs` are answers of a person that went into the entry: secrets, like what variables named for one hold.
+    Raises ConfigurationError where the folder or the program is not there.
+    """
+    cwd = folder / server.cwd if server.cwd else folder
+    if not cwd.is_dir():
+        raise ConfigurationError(f"{path}.cwd: {str(cwd)!r} is not a folder", path=f"{path}.cwd")
+    own = {name: None if value is None else str(value) for name, value in server.env.items()}
+    child = child_environment(environ, inherit=server.inherit_env, own=own)
+    program = find_program(server.command, environ=child, folder=folder)
+    if program is None:
+        raise _no_program(server.command, path)
+    secrets = (*inputs, *(value for name, value in own.items() if value and _SECRET_NAME.search(name)))
+    secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
+    return Launch(program=program, args=server.args, environ=child, folder=cwd, secrets=secrets)
+
+
+def _refuse_http(given: Mapping[str, Any], path: str) -> None:
+    for name in _HTTP_FIELDS:
+        if name in given:
+            raise ConfigurationError(
+                f"{path}.{name}: servers reached over HTTP are not supported by this version; "
+                "give a command that speaks over stdin and stdout",
+                path=f"{path}.{name}",
+            )
+
+
+def _check(server: StdioServer, path: str) -> None:
+    if not server.command.strip():
+        raise ConfigurationError(f"{path}.command: must not be empty", path=f"{path}.command")
+    for name, secs in (("timeoutSecs", server.timeout_secs), ("startTimeoutSecs", server.start_timeout_secs)):
+        if secs <= 0:
+            raise ConfigurationError(f"{path}.{name}: must be more than 0 seconds", path=f"{path}.{name}")
+
+
+def _texts(server: StdioServer) -> Iterator[tuple[str, str]]:
+    yield "command", server.command
+    yield from ((f"args[{index}]", text) for index, text in enumerate(server.args))
+    yield from ((f"env.{name}", value) for name, value in server.env.items() if isinstance(value, str))
+    if server.cwd is not None:
+        yield "cwd", server.cwd
+
+
+def _with_texts(server: StdioServer, change: Callable[[str, str], str]) -> StdioServer:
+    changed = {place: change(text, place) for place, text in _texts(server)}
+    return evolve(
+        server,
+        command=changed["command"],
+        args=tuple(changed[f"args[{index}]"] for index in range(len(server.args))),
+        env={name: changed.get(f"env.{name}", value) for name, value in server.env.items()},
+        cwd=changed.get("cwd"),
+    )
+
+
+def _no_program(command: str, path: str) -> ConfigurationError:
+    advice = "put its arguments into args" if " " in command else "install it, or give its full path"
+    return ConfigurationError(
+        f"{path}.command: the program {command!r} was not found; {advice}", path=f"{path}.command"
+    )

@@ -1,0 +1,136 @@
+"""All configured servers, side by side: none holds up another."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sidecar.mcp.client import Client
+from sidecar.mcp.results import McpToolDefinition
+from sidecar.mcp.supervised import DEFAULT_RESTART, Listeners, Place, RestartPolicy, SupervisedServer
+from sidecar.protocol.errors import ToolError
+from sidecar.protocol.messages import ServerInfo
+
+CLOSE_LIMIT_SECS = 2.5
+"""How long `aclose` lets servers end by themselves. With what killing takes it stays under 3 s."""
+
+logger = logging.getLogger("sidecar.mcp")
+
+
+def _log_warning(server: str, warning: str) -> None:
+    logger.warning("server %r: %s", server, warning)
+
+
+async def _nobody_answers(input_id: str) -> str | None:
+    """The default of `ask_input`."""
+    return None
+
+
+class McpManager:
+    """The servers of `mcpServers`, by name.
+
+    `on_status` hears of every change of a server, `on_tools` of its tools: with its client as they come and
+    change, with None when it has gone. `on_warning` hears, by server, what was mended or left out. None of these
+    may raise or wait. `ask_input` asks a person for an `${input:id}`; an answer is kept. Relative paths in
+    entries start at the first folder of `workspace`.
+    """
+
+    def __init__(
+        self,
+        *,
+        workspace: tuple[Path, ...] = (),
+        on_status: Callable[[ServerInfo], None],
+        on_tools: Callable[[str, Client | None, tuple[McpToolDefinition, ...]], None],
+        on_warning: Callable[[str, str], None] = _log_warning,
+        ask_input: Callable[[str], Awaitable[str | None]] = _nobody_answers,
+        environ: Mapping[str, str] | None = None,
+        restart: RestartPolicy = DEFAULT_RESTART,
+    ) -> None:
+        self._listeners = Listeners(on_status=on_status, on_tools=on_tools, on_warning=on_warning)
+        environ = dict(os.environ if environ is None else environ)
+        self._place = Place(workspace=workspace, environ=environ, answers=self._answers)
+        self._ask_input = ask_input
+        self._restart = restart
+        self._inputs: dict[str, str] = {}
+        self._asking = asyncio.Lock()
+        self._servers: dict[str, SupervisedServer] = {}
+        self._is_closed = False
+
+    def start(self, name: str, raw: Any, *, folder: Path | None = None) -> None:
+        """Starts a server from its entry, in place of one of that name; returns at once.
+
+        Whatever is wrong with the entry is reported as its status. Without a workspace relative paths start at
+        `folder`, where the entry's file lies.
+        """
+        self._server(name).start(raw, folder)
+
+    async def connect(self, name: str, raw: Any, *, folder: Path | None = None) -> ServerInfo:
+        """Starts a server, and answers when it is ready, has failed or, being disabled, is stopped."""
+        server = self._server(name)
+        server.start(raw, folder)
+        return await server.settled()
+
+    async def disconnect(self, name: str) -> ServerInfo:
+        """Stops a server; `restart` brings it back. Raises ToolError `notFound`."""
+        server = self._known(name)
+        server.stop()
+        return await server.settled()
+
+    async def restart(self, name: str) -> ServerInfo:
+        """Stops a server and starts it again from the same entry. Raises ToolError `notFound`."""
+        server = self._known(name)
+        server.restart()
+        return await server.settled()
+
+    def servers(self) -> tuple[ServerInfo, ...]:
+        """All servers and how they are."""
+        return tuple(server.info for server in self._servers.values())
+
+    async def wait_started(self, timeout_secs: float) -> tuple[str, ...]:
+        """Waits until no server is starting any more, at most so long; the names of those that still are."""
+        waits = [
+            asyncio.create_task(server.settled()) for server in self._servers.values() if not server.is_settled
+        ]
+        if waits:
+            await asyncio.wait(waits, timeout=timeout_secs)
+            for wait in waits:
+                wait.cancel()
+        return tuple(server.name for server in self._servers.values() if not server.is_settled)
+
+    async def aclose(self) -> None:
+        """Ends every server with all that it started, whatever they do, within 3 s."""
+        self._is_closed = True
+        await asyncio.gather(*(server.aclose(CLOSE_LIMIT_SECS) for server in self._servers.values()))
+
+    def _server(self, name: str) -> SupervisedServer:
+        self._refuse_after_close(name)
+        if name not in self._servers:
+            self._servers[name] = SupervisedServer(
+                name, place=self._place, listeners=self._listeners, restart=self._restart
+            )
+        return self._servers[name]
+
+    def _known(self, name: str) -> SupervisedServer:
+        self._refuse_after_close(name)
+        if name not in self._servers:
+            known = ", ".join(sorted(self._servers)) or "none"
+            raise ToolError("notFound", f"there is no MCP server {name!r}; known: {known}", server=name)
+        return self._servers[name]
+
+    def _refuse_after_close(self, name: str) -> None:
+        if self._is_closed:
+            raise ToolError(
+                "mcpError", f"nothing is done with server {name!r} any more: we are stopping", server=name
+            )
+
+    async def _answers(self, input_ids: tuple[str, ...]) -> Mapping[str, str]:
+        """What a person gave for these inputs, asked one after the other, each once; less what they declined."""
+        async with self._asking:
+            for input_id in input_ids:
+                if input_id not in self._inputs:
+                    answer = await self._ask_input(input_id)
+                    if answer is not None:
+                        self._inputs[input_id] = answer
+        return {input_id: self._inputs[input_id] for input_id in input_ids if input_id in self._inputs}

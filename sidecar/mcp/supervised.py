@@ -1,0 +1,281 @@
+"""One configured server over its whole life: started, watched, restarted, stopped.
+
+One task owns the server. Whoever wants something of it leaves an order; the newest order counts, and one life of
+the server has ended before the next begins.
+"""
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from sidecar.mcp.client import Client
+from sidecar.mcp.config import (
+    StdioServer,
+    decode_server,
+    expand_server,
+    ignored_settings,
+    path_of,
+    texts_of,
+)
+from sidecar.mcp.placeholders import Surroundings, input_ids
+from sidecar.mcp.results import McpToolDefinition
+from sidecar.protocol.errors import SidecarError
+from sidecar.protocol.messages import ServerFailure, ServerInfo, ServerStatus
+
+_LAST_WAIT_SECS = 0.5
+
+logger = logging.getLogger("sidecar.mcp")
+
+
+@frozen(kw_only=True)
+class RestartPolicy:
+    """When a server that died is started again: at most `tries` times within `window_secs`.
+
+    Each wait is twice the one before, less a random part of up to a half, so that servers which died together do
+    not come back together. Own choice.
+    """
+
+    tries: int = 5
+    window_secs: float = 300.0
+    first_delay_secs: float = 0.5
+    longest_delay_secs: float = 30.0
+
+    def delay_secs(self, deaths: int) -> float:
+        """How long to wait after the last of `deaths` deaths in the window."""
+        longest = min(self.longest_delay_secs, self.first_delay_secs * 2.0 ** (deaths - 1))
+        return longest * random.uniform(0.5, 1.0)
+
+
+DEFAULT_RESTART = RestartPolicy()
+
+
+@frozen(kw_only=True)
+class Listeners:
+    """Who hears of servers. None of them may raise or wait."""
+
+    on_status: Callable[[ServerInfo], None]
+    on_tools: Callable[[str, Client | None, tuple[McpToolDefinition, ...]], None]
+    on_warning: Callable[[str, str], None]
+
+
+@frozen(kw_only=True)
+class Place:
+    """What every server of one process shares: where it runs, and who answers `${input:id}`."""
+
+    workspace: tuple[Path, ...]
+    environ: Mapping[str, str]
+    answers: Callable[[tuple[str, ...]], Awaitable[Mapping[str, str]]]
+
+
+@frozen
+class _Order:
+    """What the server is to be: running from the entry `raw`, or stopped. `folder` is that of its file."""
+
+    raw: Any
+    folder: Path | None
+    is_stop: bool = False
+
+
+class SupervisedServer:
+    """The server `name`. It does nothing until the first order, and ends with `aclose`."""
+
+    def __init__(self, name: str, *, place: Place, listeners: Listeners, restart: RestartPolicy) -> None:
+        self.name = name
+        self.info = ServerInfo(name=name, status="stopped")
+        self._place = place
+        self._listeners = listeners
+        self._restart = restart
+        self._order: _Order | None = None
+        self._ordered = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._deaths: deque[float] = deque()
+        self._client: Client | None = None
+        self._has_tools = False
+        self._life: asyncio.Task[None] | None = None
+        self._owner = asyncio.create_task(self._own())
+
+    @property
+    def is_settled(self) -> bool:
+        return self._settled.is_set()
+
+    def start(self, raw: Any, folder: Path | None) -> None:
+        """Runs the server from the entry `raw`, in place of whatever ran before."""
+        self._give(_Order(raw, folder))
+
+    def restart(self) -> None:
+        """Runs the server again from the entry it last had."""
+        if self._order is not None:
+            self._give(_Order(self._order.raw, self._order.folder))
+
+    def stop(self) -> None:
+        """Ends the server; its entry stays, for `restart`."""
+        if self._order is not None:
+            self._give(_Order(self._order.raw, self._order.folder, is_stop=True))
+
+    async def settled(self) -> ServerInfo:
+        """How the server is once the newest order was carried out: ready, failed for good, or stopped."""
+        await self._settled.wait()
+        return self.info
+
+    async def aclose(self, limit_secs: float) -> None:
+        """Ends the server, after `limit_secs` by force."""
+        self.stop()
+        settling = asyncio.create_task(self._settled.wait())
+        if not (await asyncio.wait({settling}, timeout=limit_secs))[0] and self._client is not None:
+            logger.warning("server %r did not end in time and is killed", self.name)
+            self._client.kill()
+        tasks = {task for task in (settling, self._life, self._owner) if task is not None}
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=_LAST_WAIT_SECS)
+        self._settled.set()
+
+    # The owner ------------------------------------------------------------------------------------------
+
+    def _give(self, order: _Order) -> None:
+        self._order = order
+        self._deaths.clear()
+        self._settled.clear()
+        self._ordered.set()
+        if self._life is not None:
+            self._life.cancel()
+
+    async def _own(self) -> None:
+        while True:
+            await self._ordered.wait()
+            self._ordered.clear()
+            assert self._order is not None, "word of an order comes with one"
+            self._life = asyncio.create_task(self._live(self._order))
+            await asyncio.wait({self._life})
+            if self._client is not None:  # Where one order followed another so fast that its end was not awaited.
+                await self._client.close()
+            if not self._ordered.is_set():
+                self._settled.set()
+
+    async def _live(self, order: _Order) -> None:
+        """Carries out one order, until it is done or another one cancels this."""
+        try:
+            if order.is_stop:
+                self._publish("stopped")
+            else:
+                await self._start_and_watch(order)
+        except SidecarError as error:
+            self._publish("failed", error=_failure(error))
+        except Exception:  # The owner: a mistake of ours must not leave a server without a status.
+            logger.exception("server %r could not be looked after", self.name)
+            self._publish(
+                "failed", error=ServerFailure(kind="internalError", message="see the log for what broke")
+            )
+
+    async def _start_and_watch(self, order: _Order) -> None:
+        server = decode_server(self.name, order.raw)
+        for setting in ignored_settings(order.raw):
+            self._warn(f"{path_of(self.name)}.{setting} is ignored; what runs unasked is said in `permissions`")
+        if server.disabled:
+            self._publish("stopped")
+            return
+        delay_secs = await self._run(server, order.folder)
+        while delay_secs is not None:
+            await asyncio.sleep(delay_secs)
+            try:
+                delay_secs = await self._run(server, order.folder)
+            except SidecarError as error:
+                delay_secs = self._died(error)
+
+    async def _run(self, server: StdioServer, folder: Path | None) -> float | None:
+        """One process of the server. Raises SidecarError where it does not come up.
+
+        Returns after its death: how many seconds to wait before the next, or None for no next.
+        """
+        self._publish("starting")
+        self._client = client = await self._new_client(server, folder)
+        try:
+            await client.connect()
+            async with asyncio.timeout(server.start_timeout_secs):
+                self._tools_listed(await client.tools())
+            self._settled.set()
+            ending = await client.wait_ended()
+            return self._died(client.error("mcpError", f"server {self.name!r} {ending}"))
+        except TimeoutError:
+            limit = f"{server.start_timeout_secs:g} s"
+            raise client.error(
+                "mcpTimeout", f"server {self.name!r} did not list its tools within {limit}"
+            ) from None
+        finally:
+            self._tools_gone()
+            await client.close()
+
+    def _died(self, death: SidecarError) -> float | None:
+        """Reports a death, and says how long to wait before the next try; None where there have been too many."""
+        now = asyncio.get_running_loop().time()
+        self._deaths.append(now)
+        while self._deaths[0] < now - self._restart.window_secs:
+            self._deaths.popleft()
+        deaths = len(self._deaths)
+        if deaths > self._restart.tries:
+            delay_secs, outlook = None, f"after {deaths} ends in a short time it stays down until it is restarted"
+        else:
+            self._settled.clear()
+            delay_secs = self._restart.delay_secs(deaths)
+            outlook = f"it is started again in {delay_secs:.1f} s"
+        failure = _failure(death)
+        self._publish("failed", error=evolve(failure, message=f"{failure.message}; {outlook}"))
+        return delay_secs
+
+    async def _new_client(self, server: StdioServer, folder: Path | None) -> Client:
+        place = self._place
+        answers = await place.answers(input_ids(texts_of(server)))
+        surroundings = Surroundings(
+            workspace=str(place.workspace[0]) if place.workspace else None,
+            home=place.environ.get("HOME") or place.environ.get("USERPROFILE"),
+            environ=place.environ,
+            inputs=answers,
+        )
+        return Client(
+            self.name,
+            expand_server(server, surroundings, path=path_of(self.name)),
+            folder=place.workspace[0] if place.workspace else folder,
+            environ=place.environ,
+            inputs=tuple(answers.values()),
+            on_tools=self._tools_listed,
+            on_warning=self._warn,
+        )
+
+    # Telling --------------------------------------------------------------------------------------------
+
+    def _tools_listed(self, tools: tuple[McpToolDefinition, ...]) -> None:
+        client = self._client
+        assert client is not None, "tools come from a client"
+        self._has_tools = True
+        self._listeners.on_tools(self.name, client, tools)
+        self._publish(
+            "ready",
+            protocol_version=client.protocol_version,
+            server_info=client.server_info,
+            tool_count=len(tools),
+            pid=client.pid,
+        )
+
+    def _tools_gone(self) -> None:
+        if self._has_tools:
+            self._has_tools = False
+            self._listeners.on_tools(self.name, None, ())
+
+    def _publish(self, status: ServerStatus, **details: Any) -> None:
+        info = ServerInfo(name=self.name, status=status, **details)
+        if info != self.info:
+            self.info = info
+            self._listeners.on_status(info)
+
+    def _warn(self, warning: str) -> None:
+        self._listeners.on_warning(self.name, warning)
+
+
+def _failure(error: SidecarError) -> ServerFailure:
+    return ServerFailure(kind=error.kind, message=error.message, stderr_tail=error.data.get("stderrTail"))
