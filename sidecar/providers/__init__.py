@@ -1,1 +1,48 @@
-"""The only place that knows a vendor's JSON: one file a model API, and the table PROVIDERS."""
+"""The only place that knows a vendor's JSON: one file a model API, and the table PROVIDERS.
+
+`open_provider` is the way in: it fills the gaps of the options from the presets and picks the API.
+"""
+
+import os
+from collections.abc import Callable
+
+from sidecar.protocol.errors import ConfigurationError
+from sidecar.providers.base import Provider
+from sidecar.providers.options import ProviderOptions, check_options
+from sidecar.providers.presets import PRESETS, options_for
+
+ProviderFactory = Callable[[str, ProviderOptions], Provider]
+
+
+def open_provider(name: str, configured: ProviderOptions | None = None) -> Provider:
+    """The provider of that name: as configured, as preset, or both together. Connects to nothing yet.
+
+    Raises ConfigurationError when the name is neither, or a field of its options cannot be meant.
+    """
+    options = options_for(name, configured, os.environ)
+    if options is None:
+        raise ConfigurationError(
+            f"there is no provider {name!r}; known are {', '.join(sorted(PRESETS))}; "
+            f"add another with its `baseUrl` under `providers.{name}`",
+            path=f"providers.{name}",
+        )
+    check_options(name, options)
+    return PROVIDERS[options.api or ("replay" if options.file else "openai-chat")](name, options)
+
+
+def _openai_chat(name: str, options: ProviderOptions) -> Provider:
+    # httpx takes 90 ms to import, as long as everything else that `initialize` waits for.
+    from sidecar.providers.openai_chat import OpenAIChat  # noqa: PLC0415
+
+    return OpenAIChat(name, options)
+
+
+def _replay(name: str, options: ProviderOptions) -> Provider:
+    # The shapes of a script cost 5 ms, which only those who replay one should spend.
+    from sidecar.providers.replay import Replay  # noqa: PLC0415
+
+    return Replay(name, options)
+
+
+PROVIDERS: dict[str, ProviderFactory] = {"openai-chat": _openai_chat, "replay": _replay}
+"""What `providers.<name>.api` may be."""

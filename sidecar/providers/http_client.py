@@ -1,0 +1,345 @@
+"""HTTP as the providers need it: one request, a stream of events back, every wait limited.
+
+Imported when a provider is first used, never before: httpx takes longer to load than the whole sidecar has
+to start. httpx's exceptions end here; what leaves is ModelError, ConfigurationError or an `io` SidecarError.
+"""
+
+import asyncio
+import json
+import ssl
+import urllib.request
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from attrs import field, frozen
+from httpx_sse import EventSource, ServerSentEvent
+
+from sidecar.protocol.errors import ConfigurationError, ModelError, SidecarError
+from sidecar.providers.failures import Endpoint, failed_status, unreadable
+from sidecar.providers.options import ProviderOptions
+from sidecar.providers.presets import START_COMMANDS
+
+DRAIN_SECS = 0.2
+"""How long the rest of a finished answer is waited for, so that its connection can be used again."""
+
+KEEP_ALIVE_SECS = 60.0
+"""A turn's tools often run longer than httpx's five seconds; the next turn should not shake hands again."""
+
+ERROR_BODY_SECS = 10.0
+"""How long an error's own words are waited for. Own choice: the status is known already."""
+
+
+_STREAMING = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
+
+
+@frozen(kw_only=True)
+class StreamEvent:
+    """One server-sent event; or, when `is_whole`, the JSON body of a server that did not stream."""
+
+    name: str
+    data: str
+    is_whole: bool = False
+
+
+class Answer:
+    """The body of one answer, read event by event. Whoever has it closes it, which ends the request."""
+
+    def __init__(self, response: httpx.Response, connection: "Connection", *, first_by: float | None) -> None:
+        self._response = response
+        self._connection = connection
+        self._first_by = first_by
+        self._is_whole = _is_json(response)
+        self._events = _server_sent(response)
+
+    async def next_event(self, limit_secs: float) -> StreamEvent | None:
+        """The next event that carries data, or None at the end.
+
+        Raises ModelError: `modelTimeout` when none comes within `limit_secs`, which comments and empty events
+        do not extend; `modelError` when the connection is lost.
+        """
+        deadline = asyncio.get_running_loop().time() + limit_secs
+        is_late = self._first_by is not None and self._first_by < deadline
+        with self._connection.failures_translated():
+            try:
+                async with asyncio.timeout_at(self._first_by if is_late else deadline):
+                    event = await (self._whole() if self._is_whole else self._streamed())
+            except TimeoutError:
+                raise (
+                    self._connection.did_not_begin() if is_late else self._connection.fell_silent(limit_secs)
+                ) from None
+        self._first_by = None
+        return event
+
+    async def drain(self) -> None:
+        """Reads what little is left after the answer's end, so that the connection can be used again."""
+        with suppress(ModelError):
+            while not self._is_whole and await self.next_event(DRAIN_SECS) is not None:
+                pass
+
+    async def aclose(self) -> None:
+        """Ends the request, whether the answer is complete or not."""
+        await self._events.aclose()
+        await self._response.aclose()
+
+    async def _streamed(self) -> StreamEvent | None:
+        async for event in self._events:
+            if event.data:
+                return StreamEvent(name=event.event, data=event.data)
+        return None
+
+    async def _whole(self) -> StreamEvent | None:
+        if self._response.is_stream_consumed:
+            return None
+        body = await self._response.aread()
+        return StreamEvent(name="", data=body.decode("utf-8", "replace"), is_whole=True)
+
+
+class Connection:
+    """The HTTP connections of one provider, kept open between turns."""
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        options: ProviderOptions,
+        endpoint: Endpoint,
+        proxy: "Proxy | None",
+    ) -> None:
+        self._client = client
+        self._options = options
+        self.endpoint = endpoint
+        self._proxy = proxy
+
+    async def post(self, url: str, body: bytes, *, model: str) -> Answer:
+        """Sends the request; returns once the status says that the answer follows.
+
+        Raises ModelError for any other status, for time-outs, and when the server cannot be reached.
+        """
+        limit_secs = self._options.timeout_secs
+        first_by = None if limit_secs is None else asyncio.get_running_loop().time() + limit_secs
+        response = await self._begun(self._client.build_request("POST", url, content=body, headers=_STREAMING))
+        try:
+            await self._check(response, model)
+        except BaseException:
+            await response.aclose()
+            raise
+        return Answer(response, self, first_by=first_by)
+
+    async def get_json(self, url: str) -> Any:
+        """The decoded body of a GET. Raises ModelError as `post` does, and when the body is not JSON."""
+        response = await self._begun(self._client.build_request("GET", url))
+        try:
+            await self._check(response, None)
+            text = await self._text(response, self._options.idle_limit_secs)
+        finally:
+            await response.aclose()
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise unreadable(self.endpoint, "something that is not JSON", text) from None
+
+    async def aclose(self) -> None:
+        """Closes every connection; an answer that is still being read ends with an error."""
+        await self._client.aclose()
+
+    def did_not_begin(self) -> ModelError:
+        """The error for an answer of which nothing came in time."""
+        setting = "idleTimeoutSecs" if self._options.timeout_secs is None else "timeoutSecs"
+        return self._timed_out(f"did not begin to answer within {self._options.begin_limit_secs:g} s", setting)
+
+    def fell_silent(self, limit_secs: float) -> ModelError:
+        """The error for an answer that began and then stalled."""
+        return self._timed_out(f"sent nothing for {limit_secs:g} s", "idleTimeoutSecs")
+
+    @contextmanager
+    def failures_translated(self) -> Iterator[None]:
+        """The one edge where httpx's exceptions become ours."""
+        try:
+            yield
+        except httpx.ConnectTimeout as error:
+            secs = self._options.connect_limit_secs
+            raise self._timed_out(
+                f"did not accept a connection within {secs:g} s", "connectTimeoutSecs"
+            ) from error
+        except httpx.TimeoutException as error:
+            raise self._timed_out("stopped reading the request", "timeoutSecs") from error
+        except (httpx.ProxyError, httpx.ConnectError) as error:
+            raise self._unreachable(error) from error
+        except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise ConfigurationError(
+                f"{self.endpoint.provider}: the request cannot be sent: {self.endpoint.clean(str(error))}",
+                path=f"providers.{self.endpoint.provider}",
+            ) from error
+        except (httpx.HTTPError, httpx.StreamError, ssl.SSLError, RuntimeError) as error:
+            # RuntimeError is what httpx says of a client that was closed meanwhile.
+            raise self._lost(error) from error
+
+    async def _begun(self, request: httpx.Request) -> httpx.Response:
+        with self.failures_translated():
+            try:
+                async with asyncio.timeout(self._options.begin_limit_secs):
+                    return await self._client.send(request, stream=True)
+            except TimeoutError:
+                raise self.did_not_begin() from None
+
+    async def _check(self, response: httpx.Response, model: str | None) -> None:
+        if not response.is_success:
+            body = await self._error_text(response)
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            raise failed_status(
+                self.endpoint, status=response.status_code, body=body, headers=headers, model=model
+            )
+        if _media_type(response) == "text/html":
+            body = await self._error_text(response)
+            raise unreadable(self.endpoint, "a web page instead of an answer", body)
+
+    async def _error_text(self, response: httpx.Response) -> str:
+        try:
+            return await self._text(response, ERROR_BODY_SECS)
+        except ModelError:
+            return ""  # The status alone says enough.
+
+    async def _text(self, response: httpx.Response, limit_secs: float) -> str:
+        with self.failures_translated():
+            try:
+                async with asyncio.timeout(limit_secs):
+                    return (await response.aread()).decode("utf-8", "replace")
+            except TimeoutError:
+                raise self.fell_silent(limit_secs) from None
+
+    def _timed_out(self, what: str, setting: str) -> ModelError:
+        provider = self.endpoint.provider
+        return ModelError(
+            f"{provider}: {self.endpoint.url} {what}; if it needs longer, raise `providers.{provider}.{setting}`",
+            provider=provider,
+            kind="modelTimeout",
+            retryable=True,
+        )
+
+    def _unreachable(self, error: httpx.TransportError) -> SidecarError:
+        provider, url = self.endpoint.provider, self.endpoint.url
+        reason = self.endpoint.clean(str(error)) or type(error).__name__
+        if self._proxy is not None:
+            return SidecarError(
+                "io",
+                f"{provider}: the proxy that {self._proxy.variable} names, on the way to {url}, cannot be used: "
+                f"{reason}; correct or unset it, or add {urlsplit(url).hostname} to NO_PROXY",
+                provider=provider,
+            )
+        if "CERTIFICATE_VERIFY_FAILED" in reason:
+            advice = "name the file with its authority in the environment variable SSL_CERT_FILE"
+            return ModelError(f"{provider}: {url} is not trusted: {reason}; {advice}", provider=provider)
+        return ModelError(
+            f"{provider}: cannot connect to {url}: {reason}; {_what_to_start(provider, url)}",
+            provider=provider,
+            retryable=True,
+        )
+
+    def _lost(self, error: Exception) -> ModelError:
+        reason = self.endpoint.clean(str(error)) or type(error).__name__
+        return ModelError(
+            f"{self.endpoint.provider}: the connection to {self.endpoint.url} was lost: {reason}",
+            provider=self.endpoint.provider,
+            retryable=True,
+        )
+
+
+def open_connection(options: ProviderOptions, endpoint: Endpoint, headers: dict[str, str]) -> Connection:
+    """Connects to nothing yet. Raises ConfigurationError for a proxy or certificates that cannot be used.
+
+    Blocks for as long as the certificates take to load (about 0.1 s), so call it in a thread.
+    """
+    proxy = proxy_for(endpoint.url)
+    timeout = httpx.Timeout(
+        connect=options.connect_limit_secs, write=options.begin_limit_secs, read=None, pool=None
+    )  # Reading is limited here, event by event; httpx would count every comment as an answer.
+    limits = httpx.Limits(max_connections=None, keepalive_expiry=KEEP_ALIVE_SECS)
+    trust = _trust(endpoint.url, proxy)
+    try:
+        client = httpx.AsyncClient(
+            headers=headers,
+            timeout=timeout,
+            limits=limits,
+            verify=trust,
+            proxy=proxy.address if proxy else None,
+            trust_env=False,  # Read here, so that a variable that this URL does not need cannot be in the way.
+        )
+    except (ValueError, ImportError, httpx.InvalidURL) as error:
+        variable = proxy.variable if proxy else "HTTP_PROXY"
+        raise ConfigurationError(
+            f"the proxy in the environment variable {variable} cannot be used ({_reason(error)}): "
+            f"correct or unset it, or add {urlsplit(endpoint.url).hostname} to NO_PROXY",
+            path=variable,
+        ) from error
+    return Connection(client, options, endpoint, proxy)
+
+
+@frozen(kw_only=True)
+class Proxy:
+    """A proxy of the environment, and the variable that names it. The address may hold a password."""
+
+    variable: str
+    address: str = field(repr=False)
+
+
+def proxy_for(url: str) -> Proxy | None:
+    """The proxy that the environment (on Windows and macOS the system, too) puts between us and the URL."""
+    parts = urlsplit(url)
+    proxies = urllib.request.getproxies()
+    if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
+        return None
+    for scheme in (parts.scheme, "all"):
+        if address := proxies.get(scheme):
+            full = address if "://" in address else f"http://{address}"
+            return Proxy(variable=f"{scheme.upper()}_PROXY", address=full)
+    return None
+
+
+def _trust(url: str, proxy: Proxy | None) -> ssl.SSLContext:
+    """The certificates to trust: SSL_CERT_FILE, SSL_CERT_DIR, else those that come with httpx."""
+    if url.startswith("http://") and proxy is None:
+        # No TLS will happen. A context that trusts nobody is safe, and need not read 300 KB of certificates.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        return httpx.create_ssl_context()
+    except OSError as error:  # ssl.SSLError is one.
+        raise ConfigurationError(
+            f"the certificates that the environment variable SSL_CERT_FILE or SSL_CERT_DIR names cannot be "
+            f"read ({error}): correct or unset it",
+            path="SSL_CERT_FILE",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why a proxy cannot be used, without the address, which may hold a password."""
+    if isinstance(error, ImportError):
+        return "SOCKS proxies need the package 'socksio'"
+    return "it must be a URL that begins with http://, https://, socks5:// or socks5h://"
+
+
+def _server_sent(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
+    # Servers label their streams text/plain or not at all, and gateways add charsets. A stream of events is
+    # UTF-8 whatever they say, perhaps with a byte order mark (HTML standard, 9.2.5).
+    response.headers["content-type"] = "text/event-stream"
+    response.encoding = "utf-8-sig"
+    return EventSource(response).aiter_sse()
+
+
+def _is_json(response: httpx.Response) -> bool:
+    media_type = _media_type(response)
+    return media_type == "application/json" or media_type.endswith("+json")
+
+
+def _media_type(response: httpx.Response) -> str:
+    return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+
+
+def _what_to_start(provider: str, url: str) -> str:
+    parts = urlsplit(url)
+    if parts.hostname in ("127.0.0.1", "localhost", "::1"):
+        command = START_COMMANDS.get(parts.port or 0)
+        start = f"start the server ({command})" if command else "start the server"
+        return f"{start}, or correct `providers.{provider}.baseUrl`"
+    return f"check the network, and `providers.{provider}.baseUrl`"
