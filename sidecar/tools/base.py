@@ -1,15 +1,20 @@
 """What a tool is, and what it is given when it runs."""
 
 import asyncio
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import field, frozen
 
 from sidecar.permissions.model import Permission
+from sidecar.protocol.errors import ToolError
 from sidecar.protocol.values import JsonObject, ToolKind, ToolResult
+from sidecar.tools.threads import from_thread
+
+T = TypeVar("T")
 
 
 class CancellationToken:
@@ -20,6 +25,7 @@ class CancellationToken:
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self._children: weakref.WeakSet[CancellationToken] = weakref.WeakSet()
         self.reason: str | None = None
 
     @property
@@ -31,6 +37,16 @@ class CancellationToken:
         if self.reason is None:
             self.reason = reason
             self._event.set()
+            for child in tuple(self._children):
+                child.cancel(reason)
+
+    def child(self) -> "CancellationToken":
+        """A token of its own that is cancelled together with this one."""
+        token = CancellationToken()
+        if self.reason is not None:
+            token.cancel(self.reason)
+        self._children.add(token)
+        return token
 
     async def wait(self) -> str:
         """Returns the reason once there is one."""
@@ -45,6 +61,7 @@ class CancellationToken:
 
 Progress = Callable[[float | None, float | None, str | None, Any], Awaitable[None]]
 Ask = Callable[[str, JsonObject | None], Awaitable[Any]]
+InvokeOther = Callable[[str, JsonObject], Awaitable[ToolResult]]
 
 
 async def _no_progress(done: float | None, total: float | None, message: str | None, partial: Any) -> None:
@@ -54,6 +71,11 @@ async def _no_progress(done: float | None, total: float | None, message: str | N
 async def _nobody_to_ask(prompt: str, schema: JsonObject | None) -> Any:
     """Nobody is there to answer: None, as if they had declined."""
     return None
+
+
+async def _no_other_tools(name: str, args: JsonObject) -> ToolResult:
+    """A tool that runs outside a registry reaches no other."""
+    raise ToolError("notFound", f"there is no registry here that could run {name!r}", tool=name)
 
 
 @frozen(kw_only=True)
@@ -73,6 +95,7 @@ class ToolContext:
     workspace: tuple[Path, ...] = ()
     report: Progress = _no_progress
     question: Ask = _nobody_to_ask
+    other: InvokeOther = _no_other_tools
 
     async def progress(
         self, done: float | None = None, total: float | None = None, message: str | None = None
@@ -86,6 +109,20 @@ class ToolContext:
         Returns the content they gave, or None when they declined, nobody is there, or the deadline passed.
         """
         return await self.question(prompt, schema)
+
+    async def invoke(self, name: str, args: JsonObject) -> ToolResult:
+        """Runs another tool of the same registry, with its own checks and its own approval.
+
+        Raises ToolError as that call does.
+        """
+        return await self.other(name, args)
+
+    def from_thread(self, work: Coroutine[Any, Any, T]) -> T:
+        """For plain functions, which run in a thread: `ctx.from_thread(ctx.ask("Really?"))`.
+
+        Raises RuntimeError elsewhere, and CancelledError once nobody waits for the tool any more.
+        """
+        return from_thread(work)
 
 
 ToolOutput = ToolResult | AsyncIterator[Any] | Any
@@ -101,7 +138,8 @@ class BaseTool(ABC):
 
     `parameters` is a JSON Schema 2020-12 object. `required_permissions` and `requires_approval` decide who is
     asked before it runs. `idempotent` allows a second try after `mcpTimeout`. `timeout_secs` replaces the
-    loop's limit for one call of this tool.
+    loop's limit for one call of this tool. `tags`, `category` and `version` describe it where `register` is
+    given none.
     """
 
     name: str
@@ -112,6 +150,11 @@ class BaseTool(ABC):
     kind: ToolKind = "unknown"
     idempotent: bool = False
     timeout_secs: float | None = None
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    version: str | None = None
+    remembered_arguments: tuple[str, ...] | None = None
+    """The arguments that a remembered approval keeps: what the call is about, such as a path. None: all."""
 
     @abstractmethod
     async def execute(self, args: JsonObject, ctx: ToolContext) -> ToolOutput:
@@ -120,3 +163,10 @@ class BaseTool(ABC):
         Return `ToolResult.error(...)` for a failure that the model should know and may work around. Raise
         ToolError for one of the call itself; anything else raised becomes `executionFailed`.
         """
+
+    async def rule_arguments(self, args: JsonObject, workspace: tuple[Path, ...]) -> JsonObject:
+        """The arguments as permission rules see them; a tool of files gives each path in its one true spelling.
+
+        Raises ToolError `permissionDenied` for what no rule can allow.
+        """
+        return args
