@@ -21,7 +21,9 @@ from tests.harness.protocol_document import (
     reachable,
     read_document,
     rows_of,
+    warning_codes,
 )
+from tests.harness.tidy import ROOT
 
 DOCUMENT = read_document()
 CHAPTERS = {
@@ -204,6 +206,13 @@ def test_the_policy_table_is_the_default_policy() -> None:
         for kind in re.findall(r"\w+", kinds)
     }
     assert of_the_document == DEFAULT_ERROR_POLICY
+
+
+def test_the_warning_codes_are_those_that_the_source_sends() -> None:
+    of_the_document = set(re.findall(r"^\| `(\w+)` \| [^|]+ \|$", EVENT_SECTIONS["warning"].text, re.MULTILINE))
+    sources = (file.read_text("utf-8") for file in (ROOT / "sidecar").rglob("*.py"))
+    of_the_source = {code for source in sources for code in warning_codes(source)}
+    assert of_the_document == of_the_source
 
 
 def test_every_link_inside_the_document_leads_somewhere() -> None:

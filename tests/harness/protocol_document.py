@@ -4,6 +4,7 @@ A frame is a JSON code block with a comment before it that says what it is: `<!-
 `<!-- frame: agent/submit result -->`, `<!-- frame: event warning -->` or `<!-- frame: error notFound -->`.
 """
 
+import ast
 import json
 import re
 import types
@@ -183,3 +184,19 @@ def reachable(*shapes: type) -> set[type]:
         elif get_origin(shape) is not ClassVar:
             waiting += get_args(shape)
     return found
+
+
+def warning_codes(source: str) -> Iterator[str]:
+    """The codes of the warnings that a module makes: `Warned`, `WarningPiece` and `notices.add`."""
+    for call in ast.walk(ast.parse(source)):
+        if not isinstance(call, ast.Call):
+            continue
+        match ast.unparse(call.func).split("."):
+            case [*_, "Warned" | "WarningPiece"]:
+                yield from (ast.literal_eval(word.value) for word in call.keywords if _is_code(word))
+            case [*_, "notices", "add"] | ["_warning"] if isinstance(call.args[0], ast.Constant):
+                yield call.args[0].value
+
+
+def _is_code(word: ast.keyword) -> bool:
+    return word.arg == "code" and isinstance(word.value, ast.Constant)
