@@ -164,6 +164,20 @@ def test_an_example_is_what_the_codec_reads_and_writes(frame: Frame) -> None:
             assert encode(decode(value, shape)) == value
 
 
+def test_an_example_without_a_frame_comment_is_a_message_of_lsp() -> None:
+    for body in DOCUMENT.other_examples:
+        assert body["jsonrpc"] == "2.0"
+        assert body.get("method") not in METHODS
+
+
+def test_the_handshake_names_methods_and_events_that_there_are() -> None:
+    (answer,) = (body["result"] for body in DOCUMENT.other_examples if "result" in body)
+    ours = answer["capabilities"]["experimental"]["agentSidecar"]
+    assert ours["protocolVersion"] == PROTOCOL_VERSION
+    assert {METHODS[name].sender for name in ours["methods"]} == {"host"}
+    assert set(ours["events"]) <= set(EVENTS)
+
+
 def _opened(frame: Frame) -> tuple[type, Any]:
     """The type and the value in the envelope of a method's example."""
     row = METHODS[frame.name]

@@ -35,6 +35,12 @@ def test_the_options_of_providers_and_servers_are_those_of_the_code(shape: type)
     )
 
 
+def test_the_options_of_the_handshake_are_ones_that_can_be_read() -> None:
+    (params,) = (b["params"] for b in DOCUMENT.other_examples if b.get("method") == "initialize")
+    options = config.read_options(params["initializationOptions"], path="params.initializationOptions")
+    assert encode(options) == params["initializationOptions"]
+
+
 def test_the_defaults_are_those_of_the_code() -> None:
     options, cycle = DOCUMENT.options("Options"), CycleConfig()
     for name in (

@@ -85,6 +85,12 @@ class Document:
         table = self.text.partition(f"<!-- fields: {name} -->")[2].partition("\n\n")[0]
         return {option: Option(spelling, default) for option, spelling, default in _OPTION.findall(table)}
 
+    @property
+    def other_examples(self) -> list[Any]:
+        """The bodies of messages that are LSP's own, and so have no comment before them."""
+        blocks = re.findall(r"(?<!-->)\n```json\n(.*?)\n```", self.text, re.DOTALL)
+        return [json.loads(block) for block in blocks]
+
     def sections(self, *chapters: str) -> dict[str, Section]:
         """The sections of these chapters."""
         return {name: section for chapter in chapters for name, section in self.chapters[chapter].items()}
