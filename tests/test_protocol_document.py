@@ -211,6 +211,11 @@ def test_the_title_names_the_version() -> None:
     assert DOCUMENT.text.startswith(f"# The Agent Sidecar protocol, version {PROTOCOL_VERSION}\n")
 
 
+def test_the_frame_that_is_shown_whole_has_the_length_that_it_names() -> None:
+    ((length, body),) = re.findall(r"^Content-Length: (\d+)\\r\\n\n\\r\\n\n(.+)$", DOCUMENT.text, re.MULTILINE)
+    assert int(length) == len(body.encode())
+
+
 def test_the_policy_table_is_the_default_policy() -> None:
     of_the_document = {
         kind: action
