@@ -24,7 +24,7 @@ class Fault:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path} {self.reason}" if self.path else f"the arguments {self.reason}"
+        return f"{self.path} {self.reason}" if self.path else f"the argument object {self.reason}"
 
 
 class BrokenSchemaError(Exception):
@@ -181,7 +181,7 @@ def _of_branches(error: _SchemaError, place: list[str | int]) -> Iterator[Fault]
         return
     heads = [errors[0] for errors in branches.values()]
     if all(inner.validator == "type" and not inner.relative_path for inner in heads):
-        wanted = " or ".join(_types(inner.validator_value) for inner in heads)
+        wanted = " or ".join(dict.fromkeys(_types(inner.validator_value) for inner in heads))
         yield Fault(_path(place), f"must be {wanted}, not {_shown(error.instance)}")
         return
     yield Fault(_path(place), f"fits none of the {len(branches)} allowed shapes: {_shown(error.instance)}")

@@ -69,7 +69,8 @@ def _cut_blocks(blocks: tuple[ContentBlock, ...], max_bytes: int) -> tuple[Conte
         room -= _text_size(fitting)
         if room < 0:
             missing = blocks[place:]
-            kept.append(TextBlock(text=f"[{len(missing)} more blocks, {_size(missing)} bytes, left out]"))
+            count = f"{len(missing)} more block{'s' if len(missing) > 1 else ''}"
+            kept.append(TextBlock(text=f"[{count}, {_size(missing)} bytes, left out]"))
             break
         kept.append(fitting)
     return tuple(kept)
