@@ -17,7 +17,7 @@ from sidecar_client.errors import (
     SidecarExited,
 )
 from sidecar_client.runs import Run
-from sidecar_client.sidecar import Limits, Sidecar
+from sidecar_client.sidecar import Limits, Sidecar, SubmitParams
 from sidecar_client.tools import HostTool, ToolCall
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "HostTool",
     "ToolCall",
     "Limits",
+    "SubmitParams",
     "ClientError",
     "CannotStart",
     "SidecarExited",

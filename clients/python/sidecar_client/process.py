@@ -111,18 +111,30 @@ class SidecarProcess(asyncio.SubprocessProtocol):
         Cancelling this kills it at once.
         """
         try:
-            for climb in (self._close_input, self._terminate, self._kill_group):
+            for climb in (self._close_input, self._terminate, self.kill_group):
                 climb()
                 if await self._is_gone_within(grace_secs):
                     break
             else:
                 log.error("the sidecar (process %s) outlives SIGKILL", self.pid)
         except asyncio.CancelledError:
-            self._kill_group()
+            self.kill_group()
             raise
         finally:
             if self._transport:
                 self._transport.close()
+
+    def kill_group(self) -> None:
+        """Ends the process, and with it everything in its group."""
+        # Only while the process has not been waited for: afterwards its number may be somebody else's.
+        if self.pid is None or self.status is not None:
+            return
+        if sys.platform == "win32":
+            command = ("taskkill", "/T", "/F", "/PID", str(self.pid))
+            subprocess.run(command, capture_output=True, check=False, timeout=TASKKILL_SECS)
+        else:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     async def _is_gone_within(self, grace_secs: float) -> bool:
         try:
@@ -142,17 +154,6 @@ class SidecarProcess(asyncio.SubprocessProtocol):
     def _terminate(self) -> None:
         if self._transport and self.status is None:
             self._transport.terminate()
-
-    def _kill_group(self) -> None:
-        # Only while the process has not been waited for: afterwards its number may be somebody else's.
-        if self.pid is None or self.status is not None:
-            return
-        if sys.platform == "win32":
-            command = ("taskkill", "/T", "/F", "/PID", str(self.pid))
-            subprocess.run(command, capture_output=True, check=False, timeout=TASKKILL_SECS)
-        else:
-            with suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
 
     # What asyncio calls --------------------------------------------------------------------------------
 

@@ -20,8 +20,11 @@ from sidecar_client.tools import HostTool, Tool, ToolCall, as_host_tool
 
 PROTOCOL_VERSION = "1.0"
 
-DEFAULT_COMMAND = (sys.executable, "-m", "sidecar")
-"""The sidecar installed beside this library; it serves when its stdin is a pipe."""
+DEFAULT_COMMAND = (sys.executable, "-P", "-m", "sidecar")
+"""The sidecar installed beside this library; it serves when its stdin is a pipe.
+
+`-P` keeps the folder it starts in, which may hold anything, from being looked at for Python modules.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +145,11 @@ class Sidecar:
             await self._process.stop(self._limits.exit_secs)
             await self._connection.finish()
             await _finish(self._driving)
+
+    def kill(self) -> None:
+        """Ends the process and its group at once; what waits raises SidecarExited. `aclose` is still due."""
+        if self._process:
+            self._process.kill_group()
 
     @property
     def pid(self) -> int | None:
