@@ -51,7 +51,11 @@ Approve = Callable[[ApprovalQuestion], Awaitable[ApprovalAnswer]]
 
 async def nobody_approves(question: ApprovalQuestion) -> ApprovalAnswer:
     """Denies: there is nobody to ask."""
-    return ApprovalAnswer(decision="deny", by="deadline", explanation="nobody can be asked here")
+    return ApprovalAnswer(
+        decision="deny",
+        by="deadline",
+        explanation="nobody can be asked here; allow it by a permission or a rule",
+    )
 
 
 def question_about(
@@ -90,7 +94,7 @@ def kept_rule(tool: BaseTool, rule_arguments: JsonObject) -> PermissionRule | No
 
 
 def rule_to_keep(
-    answer: ApprovalAnswer, question: ApprovalQuestion, rule_arguments: JsonObject
+    answer: ApprovalAnswer, question: ApprovalQuestion, call: ToolCall, rule_arguments: JsonObject
 ) -> PermissionRule | None:
     """What an answer that allows for longer has us remember: the rule it brings, else its option's.
 
@@ -98,9 +102,14 @@ def rule_to_keep(
     """
     offered = {option.decision: option.rule for option in question.options}
     rule = answer.rule or offered.get(answer.decision)
-    if rule is None or rule.decision != "allow" or answer.decision not in offered:
+    if rule is None or answer.decision not in offered:
         return None
-    return rule if rule_matches(rule, question.tool_name, rule_arguments) else None
+    return rule if allows(rule, call, rule_arguments) else None
+
+
+def allows(rule: PermissionRule, call: ToolCall, rule_arguments: JsonObject) -> bool:
+    """Whether a rule allows this very call."""
+    return rule.decision == "allow" and rule_matches(rule, call.tool_name, rule_arguments)
 
 
 def _title(call: ToolCall) -> str:

@@ -106,11 +106,11 @@ def _text(result: ToolResult) -> str:
 
 
 def _encodable(text: str) -> str:
-    """The same text, where UTF-8 can carry it; halves of surrogate pairs become question marks."""
+    """The same text, where UTF-8 can carry it; pairs of surrogates are joined, halves become U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
 

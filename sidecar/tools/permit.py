@@ -15,6 +15,7 @@ from sidecar.protocol.values import JsonObject, ToolCall
 from sidecar.tools.approval import (
     ApprovalAnswer,
     ApprovalQuestion,
+    allows,
     kept_rule,
     question_about,
     rule_to_keep,
@@ -171,7 +172,11 @@ class Permit:
             return await self._scope.approve(question)
         except Exception as error:  # noqa: BLE001  a question that cannot be asked is a denial, not a crash
             logger.warning("a question about %s could not be asked: %s", question.tool_name, type(error).__name__)
-            return ApprovalAnswer(decision="deny", by="deadline", explanation="the question could not be asked")
+            return ApprovalAnswer(
+                decision="deny",
+                by="deadline",
+                explanation="the question could not be asked; allow it by a permission or a rule",
+            )
 
     # Following ------------------------------------------------------------------------------------------
 
@@ -185,11 +190,12 @@ class Permit:
     ) -> ToolCall:
         if answer.decision in ("deny", "denyAndStop"):
             raise _refused(call, answer, decision, kept_rule(self._tool, seen))
-        rule = rule_to_keep(answer, question, seen)
+        rule = rule_to_keep(answer, question, call, seen)
         if answer.updated_input is not None:
             call, seen = await self._edited(call, answer.updated_input)
-            # What was shown beside the old arguments is not what they have allowed now.
-            rule = answer.rule or kept_rule(self._tool, seen)
+            # A rule that was shown beside the old arguments is not what they have allowed now.
+            brought = answer.rule if answer.rule and allows(answer.rule, call, seen) else None
+            rule = brought or kept_rule(self._tool, seen)
         if answer.decision in ("allowSession", "allowAlways"):
             await self._remember(rule, answer)
         return call
@@ -232,19 +238,18 @@ def _refused(
     if answer.reason:
         data["reason"] = answer.reason
     if answer.by == "host":
-        said = f": {answer.reason}" if answer.reason else ""
+        said = answer.reason or answer.explanation
         return ToolError(
             "permissionDenied",
-            f"{call.tool_name} was denied by the user{said}",
+            f"{call.tool_name} was denied by the user{f': {said}' if said else ''}",
             tool=call.tool_name,
             action="stop" if answer.decision == "denyAndStop" else "tellModel",
             **data,
         )
-    why = answer.explanation or "nobody answered in time"
+    why = answer.explanation or "nobody answered in time; allow it by a permission or a rule"
     return ToolError(
         "permissionDenied",
-        f"{call.tool_name} was not approved: {why}; to allow it without a question, "
-        f"add {_hint(call.tool_name, rule)} to permissions.rules",
+        f"{call.tool_name} was not approved: {why}; this rule would allow it: {_hint(call.tool_name, rule)}",
         tool=call.tool_name,
         **data,
     )

@@ -188,8 +188,8 @@ async def test_where_nobody_can_be_asked_the_error_says_how_to_allow_the_call() 
         await writing().invoke("write", {"path": "a"})
     assert (failed.value.kind, failed.value.action) == ("permissionDenied", None)
     assert failed.value.message == (
-        "write was not approved: nobody can be asked here; to allow it without a question, add "
-        '{"tool":"write","decision":"allow","arguments":{"path":"a","*":""}} to permissions.rules'
+        "write was not approved: nobody can be asked here; allow it by a permission or a rule; "
+        'this rule would allow it: {"tool":"write","decision":"allow","arguments":{"path":"a","*":""}}'
     )
     assert failed.value.data["decidedBy"] == "deadline"
 
@@ -204,8 +204,11 @@ async def test_a_question_that_cannot_be_asked_is_a_denial() -> None:
     assert witness.told() == ["approvalRequested", "approvalResolved"]
 
 
-async def test_an_edited_call_runs_with_the_edited_arguments_and_those_are_remembered() -> None:
-    witness = said("allowSession", updated_input={"path": "b"})
+@pytest.mark.parametrize("rule", [None, EXACTLY])
+async def test_an_edited_call_runs_with_the_edited_arguments_and_those_are_remembered(
+    rule: PermissionRule | None,
+) -> None:
+    witness = said("allowSession", updated_input={"path": "b"}, rule=rule)
     made = await writing().invoke("write", {"path": "a"}, witness.scope())
     assert (made.input, made.content) == ({"path": "b"}, '{"path":"b"}')
     kept = PermissionRule(tool="write", decision="allow", arguments={"path": "b", "*": ""})

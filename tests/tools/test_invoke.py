@@ -78,7 +78,8 @@ async def test_calls_without_an_id_get_one_each() -> None:
             ToolResult.success(1, content=(TextBlock(text="one"),)),
             "one",
         ),
-        ("half \ud83d", ToolResult.success("half ?"), "half ?"),
+        ("half \ud83d", ToolResult.success("half \ufffd"), "half \ufffd"),
+        ("pair \ud83d\ude00", ToolResult.success("pair 😀"), "pair 😀"),
     ],
 )
 async def test_what_a_tool_gives_back_is_a_result_and_a_text(given: Any, result: ToolResult, content: str) -> None:
