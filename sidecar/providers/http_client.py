@@ -161,7 +161,7 @@ class Connection:
         except httpx.ConnectTimeout as error:
             secs = self._options.connect_limit_secs
             raise self._timed_out(
-                f"did not accept a connection within {secs:g} s", "connectTimeoutSecs"
+                f"could not be reached: no connection within {secs:g} s", "connectTimeoutSecs"
             ) from error
         except httpx.TimeoutException as error:
             raise self._timed_out("stopped reading the request", "timeoutSecs") from error

@@ -4,20 +4,19 @@ The script is a JSON file (`providers.<name>.file`). In its shortest form it is 
 
     ["Hello!", "You said something, and this is my second answer."]
 
-In full, each turn says what the model does there. All fields are optional, but one of `text`, `reasoning`,
-`calls` and `error` has to be there; a turn that is a string is its `text`.
+In full:
 
     {
-      "delayMs": 20,                                waits before each delta, in every turn
+      "delayMs": 20,
       "turns": [
         {
           "reasoning": "The file may tell.",
-          "text": "Let me look.",                   split into words; a list is played delta by delta
+          "text": "Let me look.",
           "calls": [
             {"tool": "read_file", "input": {"path": "notes.txt"}},
             {"tool": "read_file", "arguments": "{\\"path\\": ", "callId": "call_7"}
-          ],                                        `arguments` is raw text, for calls that are not valid JSON
-          "finish": "toolCalls",                    else it follows from the calls: stop, length, contentFilter
+          ],
+          "finish": "toolCalls",
           "usage": {"inputTokens": 120, "outputTokens": 18},
           "delayMs": 0
         },
@@ -26,6 +25,11 @@ In full, each turn says what the model does there. All fields are optional, but 
                    "status": 429, "retryAfterSecs": 2}}
       ]
     }
+
+A turn needs one of `text`, `reasoning`, `calls` and `error`; a turn that is a string is its `text`. Text and
+reasoning are split into words, or played delta by delta where they are lists. A call's `arguments` are raw text,
+for a model that writes no valid JSON. `finish` follows from the calls unless it is given: `stop`, `length`,
+`toolCalls` or `contentFilter`. `delayMs` is the wait before each delta. `error` comes after all else in its turn.
 
 Which turn is played depends on the request alone: the one after as many turns as there are assistant messages
 in its history. So every session starts at the first turn, and the same request gets the same answer again. The

@@ -4,11 +4,14 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
+from sidecar.protocol.errors import ModelError, SidecarError
 from sidecar.protocol.values import Message, ToolCall, ToolDefinition
 from sidecar.providers import open_provider
 from sidecar.providers.base import ModelPiece, ModelRequest, Provider, ReasoningPiece, TextPiece, ToolCallPiece
 from sidecar.providers.options import ProviderOptions
-from tests.harness.model_server import ScriptedModel
+from tests.harness.model_server import Reply, ScriptedModel
 
 
 @asynccontextmanager
@@ -63,3 +66,29 @@ def called(tool_name: str, call_id: str = "c1", text: str = "", **input: Any) ->
 def result(content: Any, call_id: str = "c1", tool_name: str = "look") -> Message:
     """A tool message."""
     return Message(role="tool", content=content, call_id=call_id, tool_name=tool_name)
+
+
+async def failure(reply: Reply, **options: Any) -> ModelError:
+    """The error that a provider makes of one scripted reply."""
+    async with ScriptedModel(reply) as model, provider_at(model, **options) as provider:
+        with pytest.raises(ModelError) as raised:
+            await pieces_of(provider)
+    assert raised.value.provider == "local"
+    return raised.value
+
+
+async def failure_at(base_url: str, **options: Any) -> SidecarError:
+    """The error of a provider that cannot get through to its server."""
+    provider = open_provider("local", ProviderOptions(base_url=base_url, **options))
+    try:
+        with pytest.raises(SidecarError) as raised:
+            await pieces_of(provider)
+    finally:
+        await provider.aclose()
+    return raised.value
+
+
+async def read(reply: Reply, **server: Any) -> list[ModelPiece]:
+    """What a provider makes of one scripted reply."""
+    async with ScriptedModel(reply, **server) as model, provider_at(model) as provider:
+        return await pieces_of(provider)

@@ -110,6 +110,11 @@ def never_begins(reply: Reply, *, secs: float | None = None) -> Reply:
     return evolve(reply, before=Stall(secs))
 
 
+def trickles(reply: Reply, piece: bytes, *, after: int = 1, every_secs: float = 0.05, times: int = 60) -> Reply:
+    """Sends nothing but this piece, again and again, before it goes on."""
+    return evolve(reply, cut_after=after, then=(piece, Stall(every_secs)) * times)
+
+
 def breaks_off(reply: Reply, *, after: int = 1) -> Reply:
     """Ends half-way, as if that were all."""
     return evolve(reply, cut_after=after, ending="complete", then=(b"",))
@@ -133,6 +138,11 @@ def fails(reply: Reply, error: Any, *, after: int = 1) -> Reply:
 def event(data: Any) -> bytes:
     """One server-sent event."""
     return f"data: {json.dumps(data)}\n\n".encode()
+
+
+def delta(finish_reason: str | None = None, **fields: Any) -> dict[str, Any]:
+    """A chunk with one delta, for `events`."""
+    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish_reason}]}
 
 
 # The server ---------------------------------------------------------------------------------------------

@@ -11,34 +11,21 @@ from typing import Any
 import pytest
 
 from sidecar.protocol.errors import ModelError
-from sidecar.protocol.messages import ModelInfo
-from sidecar.protocol.values import Message, ProviderExtras, ToolCall, Usage
+from sidecar.protocol.values import Usage
 from sidecar.providers.base import (
-    ExtrasPiece,
     FinishPiece,
-    ModelPiece,
     ReasoningPiece,
     TextPiece,
     ToolCallPiece,
     UsagePiece,
 )
 from sidecar.providers.openai_chunks import FINISH_REASONS
-from tests.harness.asking import asks, calls_of, pieces_of, provider_at, reasoning_of, text_of, tool
+from tests.harness.asking import asks, calls_of, pieces_of, provider_at, read, reasoning_of, text_of, tool
 from tests.harness.model_dialects import DialectName
-from tests.harness.model_server import Reply, ScriptedModel, breaks_off, calls, events, raw, says, stalls, whole
+from tests.harness.model_server import ScriptedModel, breaks_off, calls, delta, events, raw, says, stalls, whole
 
 DIALECTS: tuple[DialectName, ...] = ("openai", "ollama", "vllm", "llamacpp")
 USAGE = UsagePiece(usage=Usage(input_tokens=11, output_tokens=7, total_tokens=18))
-
-
-def delta(finish_reason: str | None = None, **fields: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish_reason}]}
-
-
-async def read(reply: Reply, **options: Any) -> list[ModelPiece]:
-    """What a provider makes of one scripted reply."""
-    async with ScriptedModel(reply, **options) as model, provider_at(model) as provider:
-        return await pieces_of(provider)
 
 
 # Dialects -----------------------------------------------------------------------------------------------
@@ -325,86 +312,3 @@ async def test_parts_of_content_are_told_apart() -> None:
 
 async def test_a_refusal_is_the_answer() -> None:
     assert text_of(await read(events(delta(refusal="I cannot."), delta("stop")))) == "I cannot."
-
-
-def remembered(pieces: list[ModelPiece], **fields: Any) -> Message:
-    """The assistant message that the loop makes of an answer by provider `local`."""
-    (extras,) = (piece.data for piece in pieces if isinstance(piece, ExtrasPiece))
-    call_id = next(part.call_id for part in calls_of(pieces) if part.call_id)
-    return Message(
-        role="assistant",
-        content=text_of(pieces),
-        reasoning=reasoning_of(pieces) or None,
-        tool_calls=(ToolCall(call_id=call_id, tool_name="look", input={}),),
-        provider_extras=ProviderExtras(provider=fields.get("provider", "local"), data=extras),
-    )
-
-
-CALL = {"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-DETAIL = {"type": "reasoning.text", "index": 0, "format": "anthropic-claude-v1"}
-EXTRAS: dict[str, tuple[list[Any], dict[str, Any]]] = {
-    "reasoning_content": (
-        [delta(reasoning_content="h"), delta(reasoning_content="m")],
-        {"reasoning_content": "hm"},
-    ),
-    "reasoning": ([delta(reasoning="hm")], {"reasoning": "hm"}),
-    "empty reasoning_content": ([delta(reasoning_content="")], {"reasoning_content": ""}),
-    "reasoning_details": (
-        [
-            delta(reasoning="h", reasoning_details=[{**DETAIL, "text": "h"}]),
-            delta(reasoning="m", reasoning_details=[{**DETAIL, "text": "m"}]),
-            delta(
-                reasoning_details=[{**DETAIL, "signature": "c2ln"}, {"type": "reasoning.encrypted", "data": "x"}]
-            ),
-        ],
-        {
-            "reasoning_details": [
-                {**DETAIL, "text": "hm", "signature": "c2ln"},
-                {"type": "reasoning.encrypted", "data": "x"},
-            ]
-        },
-    ),
-}
-
-
-@pytest.mark.parametrize(("chunks", "fields"), EXTRAS.values(), ids=list(EXTRAS))
-async def test_reasoning_goes_back_as_it_came_and_to_its_provider_alone(chunks: Any, fields: Any) -> None:
-    reply = events(*chunks, delta(tool_calls=[CALL]), delta("tool_calls"))
-    async with ScriptedModel(reply, says("done"), says("done")) as model, provider_at(model) as provider:
-        message = remembered(await pieces_of(provider))
-        seen = Message(role="tool", content="blue", call_id="c1", tool_name="look")
-        await pieces_of(provider, asks("look", message, seen))
-        async with provider_at(model, "another") as another:
-            await pieces_of(another, asks("look", message, seen))
-    plain = model.requests[2].messages[1]
-    assert model.requests[1].messages[1] == {**plain, **fields}
-    assert plain.keys() == {"role", "content", "tool_calls"}
-
-
-async def test_the_extra_content_of_a_call_goes_back_with_it() -> None:
-    signed = {**CALL, "extra_content": {"google": {"thought_signature": "c2ln"}}}
-    reply = events(delta(tool_calls=[signed]), delta("tool_calls"))
-    async with ScriptedModel(reply, says("done")) as model, provider_at(model) as provider:
-        message = remembered(await pieces_of(provider))
-        seen = Message(role="tool", content="blue", call_id="c1", tool_name="look")
-        await pieces_of(provider, asks("look", message, seen))
-    assert model.requests[1].messages[1]["tool_calls"][0]["extra_content"] == signed["extra_content"]
-
-
-# Models -------------------------------------------------------------------------------------------------
-
-
-async def test_models_are_listed_with_the_context_that_servers_tell() -> None:
-    models = ("a", {"id": "b", "context_length": 1000}, {"id": "c", "max_model_len": 2000}, {"id": "", "x": 1})
-    async with ScriptedModel(models=models) as model, provider_at(model) as provider:
-        assert await provider.list_models() == (
-            ModelInfo(model="local/a", provider="local"),
-            ModelInfo(model="local/b", provider="local", context_tokens=1000),
-            ModelInfo(model="local/c", provider="local", context_tokens=2000),
-        )
-
-
-async def test_configured_context_wins_over_what_the_server_tells() -> None:
-    scripted = ScriptedModel(models=({"id": "b", "context_length": 1000},))
-    async with scripted as model, provider_at(model, context_tokens=500) as provider:
-        assert (await provider.list_models())[0].context_tokens == provider.context_tokens == 500
