@@ -1,0 +1,74 @@
+"""Which models there are: `provider/model` names resolved to providers, made when first needed."""
+
+import asyncio
+from collections.abc import Mapping
+
+from sidecar.protocol.errors import ConfigurationError, SidecarError
+from sidecar.protocol.messages import ModelInfo
+from sidecar.providers import open_provider
+from sidecar.providers.base import Provider
+from sidecar.providers.options import ProviderOptions
+from sidecar.providers.presets import PRESETS
+
+LIST_TIMEOUT_SECS = 5.0
+"""How long `models/list` waits for one provider (own choice)."""
+
+OPENAI_DEFAULT_MODEL = "gpt-4.1-mini"
+"""What a bare OPENAI_API_KEY gets: small, cheap, good at calling tools (own choice; OPENAI_MODEL overrides)."""
+
+
+def default_model(environ: Mapping[str, str]) -> str | None:
+    """The model of a sidecar that was told none: OpenAI's, where its variables say how to reach it."""
+    if environ.get("OPENAI_MODEL"):
+        return f"openai/{environ['OPENAI_MODEL']}"
+    if environ.get("OPENAI_API_KEY") and not environ.get("OPENAI_BASE_URL"):
+        return f"openai/{OPENAI_DEFAULT_MODEL}"
+    return None
+
+
+class Models:
+    """The configured providers, those known by name, and the model of a submit that names none."""
+
+    def __init__(self, configured: Mapping[str, ProviderOptions], *, default: str | None) -> None:
+        self._configured = dict(configured)
+        self._providers: dict[str, Provider] = {}
+        self.default = default
+
+    def resolve(self, name: str | None) -> tuple[Provider, str, str]:
+        """The provider, the model without its provider's name, and the full name.
+
+        Raises ConfigurationError when nothing is configured, the provider is unknown, or the name has no
+        provider in it.
+        """
+        full = name or self.default
+        if full is None:
+            raise ConfigurationError(
+                "no model is configured: set `model` to 'provider/model' (for example 'ollama/qwen3'), "
+                "or put a key into OPENAI_API_KEY",
+                path="model",
+            )
+        provider_name, slash, model = full.partition("/")
+        if not slash or not model:
+            raise ConfigurationError(f"model {full!r} must be written as 'provider/model'", path="model")
+        return self._provider(provider_name), model, full
+
+    async def list(self) -> tuple[ModelInfo, ...]:
+        """The models of every provider, configured or known, that answers in time; by name."""
+        listed = await asyncio.gather(*(self._list_one(name) for name in {**self._configured, **PRESETS}))
+        return tuple(sorted((model for models in listed for model in models), key=lambda m: m.model))
+
+    async def aclose(self) -> None:
+        """Lets go of all connections."""
+        await asyncio.gather(*(provider.aclose() for provider in self._providers.values()))
+
+    def _provider(self, name: str) -> Provider:
+        if name not in self._providers:
+            self._providers[name] = open_provider(name, self._configured.get(name))
+        return self._providers[name]
+
+    async def _list_one(self, name: str) -> tuple[ModelInfo, ...]:
+        try:
+            async with asyncio.timeout(LIST_TIMEOUT_SECS):
+                return await self._provider(name).list_models()
+        except (SidecarError, TimeoutError):
+            return ()  # One provider that cannot be asked must not hide the others.
