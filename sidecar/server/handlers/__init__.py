@@ -1,1 +1,30 @@
-"""One function a method: decoded params in, value out."""
+"""One function a method: decoded params in, value out. HANDLERS is the whole list."""
+
+from collections.abc import Mapping
+
+from sidecar.server.handlers import agent, mcp, models, permissions, sessions, tools
+from sidecar.server.rpc import Handler
+
+HANDLERS: Mapping[str, Handler] = {
+    "agent/submit": agent.submit,
+    "agent/cancel": agent.cancel,
+    "agent/steer": agent.steer,
+    "session/create": sessions.create,
+    "session/list": sessions.list_sessions,
+    "session/get": sessions.get,
+    "session/events": sessions.events,
+    "session/fork": sessions.fork,
+    "session/delete": sessions.delete,
+    "tools/list": tools.list_tools,
+    "tools/call": tools.call,
+    "tools/register": tools.register,
+    "tools/unregister": tools.unregister,
+    "permissions/get": permissions.get,
+    "permissions/set": permissions.set_permissions,
+    "permissions/check": permissions.check,
+    "mcp/list": mcp.list_servers,
+    "mcp/connect": mcp.connect,
+    "mcp/disconnect": mcp.disconnect,
+    "mcp/restart": mcp.restart,
+    "models/list": models.list_models,
+}

@@ -1,0 +1,33 @@
+"""`agent-sidecar` and `python -m sidecar`: serves a host on pipes, and is a small host itself on a terminal."""
+
+import gc
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; returns the exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given and not sys.stdin.isatty():
+        given = ["serve"]
+    if given[:1] == ["serve"]:
+        return _serve(given[1:])
+    # The command line needs nothing of the server, nor the server of it; both start quickly so.
+    from sidecar.cli import main as run_command  # noqa: PLC0415
+
+    return run_command(given)
+
+
+def _serve(flags: list[str]) -> int:
+    # Half of the start-up time goes into making classes; collecting garbage meanwhile finds none.
+    gc.disable()
+    from sidecar.app import serve, serve_flags  # noqa: PLC0415  see main
+
+    launch = serve_flags(flags)
+    gc.enable()
+    gc.freeze()
+    return serve(launch)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

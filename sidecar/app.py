@@ -1,0 +1,202 @@
+"""The composition root: what a sidecar is made of, how it is opened for a host and closed again."""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import platformdirs
+from attrs import frozen
+
+from sidecar.agent.models import Models, default_model
+from sidecar.agent.sessions import Sessions
+from sidecar.config import (
+    Options,
+    approval_timeout_secs,
+    cycle_config,
+    folder_path,
+    layered,
+    read_options,
+    read_user_file,
+    server_wait_secs,
+)
+from sidecar.mcp.client import Client
+from sidecar.mcp.manager import McpManager
+from sidecar.mcp.results import McpToolDefinition
+from sidecar.permissions.book import PermissionBook
+from sidecar.permissions.model import PermissionConfig
+from sidecar.protocol.errors import ConfigurationError
+from sidecar.protocol.messages import PermissionOptions
+from sidecar.protocol.values import ToolSource
+from sidecar.server.guard import take_standard_streams
+from sidecar.server.handlers import HANDLERS
+from sidecar.server.host import Host
+from sidecar.server.initialize import Initialization, Opened
+from sidecar.server.log import LEVELS, configure_logging
+from sidecar.server.notices import Notices
+from sidecar.server.questions import Questions
+from sidecar.server.rpc import SidecarServer
+from sidecar.server.services import Services
+from sidecar.server.stdio import serve_stdio
+from sidecar.tools.builtin import BUILTIN
+from sidecar.tools.mcp_tools import sync_server_tools
+from sidecar.tools.registry import ToolRegistry
+
+OnTools = Callable[[str, Client | None, tuple[McpToolDefinition, ...]], None]
+
+
+@frozen(kw_only=True)
+class Launch:
+    """What the command line says. `config_file` is given or the user's own, which need not be there."""
+
+    model: str | None = None
+    config_file: Path | None = None
+    cwd: Path | None = None
+    log_file: Path | None = None
+    log_level: str = "warning"
+
+
+def config_path() -> Path:
+    """Where the user's configuration is looked for."""
+    return Path(platformdirs.user_config_dir("agent-sidecar", appauthor=False)) / "config.toml"
+
+
+def serve_flags(arguments: Sequence[str]) -> Launch:
+    """The flags of `agent-sidecar serve`. Ends the process with status 2 when they are wrong."""
+    parser = argparse.ArgumentParser(prog="agent-sidecar serve", description="serve one host on stdin and stdout")
+    parser.add_argument("--model", help="the model of a submit that names none, as provider/model")
+    parser.add_argument("--config", type=Path, help="a configuration file in place of the user's own")
+    parser.add_argument("--cwd", type=Path, help="the workspace of a host that names no folders")
+    parser.add_argument("--log-file", type=Path, help="write the log there in place of stderr")
+    parser.add_argument("--log-level", default="warning", choices=LEVELS)
+    flags = parser.parse_args(arguments)
+    return Launch(
+        model=flags.model,
+        config_file=flags.config,
+        cwd=flags.cwd,
+        log_file=flags.log_file,
+        log_level=flags.log_level,
+    )
+
+
+def serve(launch: Launch) -> NoReturn:
+    """Serves one host on stdin and stdout until it leaves, then ends the process."""
+    # Taken first: whatever prints from here on reaches stderr at most, and cannot hold us up there.
+    streams = take_standard_streams()
+    configure_logging(launch.log_file, launch.log_level)
+    app = _App(launch, os.environ)
+    server = SidecarServer(HANDLERS, open_services=app.open, close_services=app.close)
+    serve_stdio(server, streams)
+
+
+class _App:
+    """Opens the services for a host that has introduced itself, and closes them."""
+
+    def __init__(self, launch: Launch, environ: Mapping[str, str]) -> None:
+        self._launch = launch
+        self._environ = environ
+
+    async def open(self, init: Initialization, host: Host) -> Opened:
+        """Everything a host needs. Raises DecodeError and ConfigurationError."""
+        options = self._options(init.options)
+        workspace = self._workspace(options, init)
+        notices = Notices(host.log_message)
+        questions = Questions(host, deadline_secs=approval_timeout_secs(options))
+        registry = _registry(options, host)
+        sessions = Sessions(
+            on_change=lambda change: host.notify("session/changed", change), on_run_end=host.end_run
+        )
+        host.on_event(sessions.record)
+        servers = McpManager(
+            workspace=workspace,
+            on_status=lambda server: host.notify("mcp/statusChanged", server),
+            on_tools=_tool_keeper(registry, notices),
+            on_warning=lambda server, warning: notices.add("mcpServer", f"MCP server {server!r}: {warning}"),
+            ask_input=_input_asker(questions),
+            environ=self._environ,
+        )
+        for name, raw in (options.mcp_servers or {}).items():
+            servers.start(name, raw)
+        models = Models(options.providers or {}, default=options.model or default_model(self._environ))
+        services = Services(
+            host=host,
+            questions=questions,
+            sessions=sessions,
+            registry=registry,
+            permissions=PermissionBook(PermissionConfig().updated(options.permissions or PermissionOptions())),
+            servers=servers,
+            models=models,
+            notices=notices,
+            workspace=workspace,
+            cycle=cycle_config(options.cycle),
+            system=options.system,
+            server_wait_secs=server_wait_secs(options),
+        )
+        named = (models.default,) if models.default else ()
+        return Opened(services=services, models=named, max_frame_bytes=options.max_frame_bytes)
+
+    async def close(self, services: Services) -> None:
+        """Cancels what runs, ends every child process, lets go of connections."""
+        await services.sessions.aclose()
+        await asyncio.gather(services.servers.aclose(), services.models.aclose())
+
+    def _options(self, initialization: Any) -> Options:
+        """What the host says before what the flags say before what the user's file says."""
+        said = initialization or {}
+        read_options(said, path="params.initializationOptions")
+        file = self._launch.config_file or config_path()
+        user = read_user_file(file, required=self._launch.config_file is not None)
+        flags = {"model": self._launch.model} if self._launch.model else {}
+        return read_options(layered(said, flags, user), path="")
+
+    def _workspace(self, options: Options, init: Initialization) -> tuple[Path, ...]:
+        if options.workspace_folders is not None:
+            return tuple(folder_path(folder.uri) for folder in options.workspace_folders)
+        if init.workspace_folders:
+            return init.workspace_folders
+        return (self._launch.cwd.resolve(),) if self._launch.cwd is not None else ()
+
+
+def _registry(options: Options, host: Host) -> ToolRegistry:
+    """The built-in tools that are wanted; the host hears of every later change."""
+    registry = ToolRegistry()
+    wanted = options.builtin_tools
+    names = set(BUILTIN) if wanted is None or wanted is True else set(wanted or ())
+    for unknown in sorted(names - set(BUILTIN)):
+        raise ConfigurationError(
+            f"builtinTools: there is no built-in tool {unknown!r}; there are {', '.join(BUILTIN)}",
+            path="builtinTools",
+        )
+    for name in BUILTIN:
+        if name in names:
+            registry.register(BUILTIN[name](), category="files", source=ToolSource(type="builtin"))
+    registry.subscribe(lambda change: host.notify("tools/changed", change))
+    return registry
+
+
+def _tool_keeper(registry: ToolRegistry, notices: Notices) -> OnTools:
+    """Keeps a server's tools in the registry as they come, change and go with it."""
+
+    def on_tools(server: str, client: Client | None, definitions: tuple[McpToolDefinition, ...]) -> None:
+        permissions = client.server.permissions if client is not None else {}
+        for warning in sync_server_tools(registry, server, client, definitions, permissions):
+            notices.add("mcpTool", warning)
+
+    return on_tools
+
+
+def _input_asker(questions: Questions) -> Callable[[str], Awaitable[str | None]]:
+    """Asks a person for the `${input:id}` of a server's entry; anything but text is no answer."""
+
+    async def ask_input(input_id: str) -> str | None:
+        given = await questions.ask_input(
+            source="mcpServers",
+            message=f"value for ${{input:{input_id}}}",
+            schema={"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]},
+        )
+        value = given.get("value") if isinstance(given, dict) else given
+        return value if isinstance(value, str) else None
+
+    return ask_input

@@ -1,0 +1,33 @@
+"""What the handlers work with: one value, made by `app` when a host has introduced itself."""
+
+from pathlib import Path
+
+from attrs import frozen
+
+from sidecar.agent.config import CycleConfig
+from sidecar.agent.models import Models
+from sidecar.agent.sessions import Sessions
+from sidecar.mcp.manager import McpManager
+from sidecar.permissions.book import PermissionBook
+from sidecar.server.host import Host
+from sidecar.server.notices import Notices
+from sidecar.server.questions import Questions
+from sidecar.tools.registry import ToolRegistry
+
+
+@frozen(kw_only=True)
+class Services:
+    """The parts of a running sidecar. `cycle` and `system` are the defaults of a submit."""
+
+    host: Host
+    questions: Questions
+    sessions: Sessions
+    registry: ToolRegistry
+    permissions: PermissionBook
+    servers: McpManager
+    models: Models
+    notices: Notices
+    workspace: tuple[Path, ...]
+    cycle: CycleConfig
+    system: str | None
+    server_wait_secs: float

@@ -1,0 +1,228 @@
+"""A host for end-to-end tests: the real sidecar process, driven by pytest-lsp's client.
+
+Everything that the sidecar sends is decoded with the declared types, so a frame that does not fit fails the
+test that received it. Values stay JSON in the tests, as a host sees them.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from lsprotocol.converters import get_converter
+from pygls.exceptions import JsonRpcException
+from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
+from pytest_lsp import LanguageClient
+from pytest_lsp.client import register_lsp_features
+from pytest_lsp.protocol import LanguageClientProtocol
+
+from sidecar.protocol.codec import decode
+from sidecar.protocol.methods import METHODS
+
+BOUND_SECS = 15.0
+"""No single wait of a test is longer; a sidecar takes about half a second to start."""
+
+Json = dict[str, Any]
+Answer = Callable[[Json], Awaitable[Any] | Any]
+
+
+class RequestFailed(Exception):
+    """The sidecar answered with an error."""
+
+    def __init__(self, code: int, message: str, data: Any) -> None:
+        super().__init__(f"{code}: {message} {data}")
+        self.code, self.message, self.data = code, message, data
+
+
+def _converter() -> Any:
+    converter = get_converter()
+    for envelope in (JsonRPCRequestMessage, JsonRPCNotification, JsonRPCResponseMessage):
+        converter.register_structure_hook(envelope, lambda value, shape: shape(**value))
+    return converter
+
+
+class _Protocol(LanguageClientProtocol):
+    """Params and results of our methods stay JSON; those of LSP are typed as ever."""
+
+    def structure_message(self, data: Json) -> Any:
+        return data
+
+    def handle_message(self, message: Any) -> None:
+        if isinstance(message, dict):
+            if "method" in message:
+                message.setdefault("params", None)
+            message = super().structure_message(message)
+        super().handle_message(message)
+
+
+class Host:
+    """One running sidecar. `events` holds every `agent/event`, `notifications` all other notices of ours."""
+
+    def __init__(self, client: LanguageClient) -> None:
+        self.client = client
+        self.events: list[Json] = []
+        self.notifications: list[tuple[str, Json]] = []
+        self.asked: list[tuple[str, Json]] = []
+        self.withdrawn: list[Any] = []
+        self.answers: dict[str, Answer] = {}
+        self.initialized: Json = {}
+        self._news = asyncio.Event()
+        self._listen()
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """The result as JSON; raises RequestFailed."""
+        return await self._within(self.send(method, params))
+
+    def send(self, method: str, params: Any = None, *, request_id: str | None = None) -> "asyncio.Future[Any]":
+        """Sends at once, so that several requests can be under way; the future raises RequestFailed."""
+        return asyncio.ensure_future(self._request(method, params, request_id))
+
+    async def submit(self, prompt: Any = "go", **params: Any) -> Json:
+        """agent/submit; events are in `events` by the time it returns."""
+        result: Json = await self.request("agent/submit", {"prompt": prompt, **params})
+        return result
+
+    def notify(self, method: str, params: Any) -> None:
+        self.client.protocol.notify(method, params)
+
+    async def wait_for(self, what: Callable[[], Any]) -> Any:
+        """Waits until `what()` is true, looking again whenever something arrives."""
+
+        async def waiting() -> Any:
+            while not (found := what()):
+                self._news.clear()
+                await self._news.wait()
+            return found
+
+        return await self._within(waiting())
+
+    async def wait_for_event(self, kind: str, **fields: Any) -> Json:
+        """The first event of this type (with these fields) that came or will come."""
+
+        def found() -> Json | None:
+            return next(
+                (e for e in self.kinds(kind) if all(e.get(name) == value for name, value in fields.items())), None
+            )
+
+        event: Json = await self.wait_for(found)
+        return event
+
+    def kinds(self, *kinds: str) -> list[Json]:
+        """The events so far, those of the given types alone, without their envelope."""
+        return [e["event"] for e in self.events if not kinds or e["event"]["type"] in kinds]
+
+    def types(self) -> list[str]:
+        """The types of all events so far, neighbouring deltas as one."""
+        types = [e["event"]["type"] for e in self.events]
+        return [t for i, t in enumerate(types) if not (i and t == types[i - 1] and t.endswith("Delta"))]
+
+    async def _request(self, method: str, params: Any, request_id: str | None) -> Any:
+        try:
+            result = await self.client.protocol.send_request_async(method, params, request_id)
+        except JsonRpcException as error:
+            raise RequestFailed(error.code, error.message, error.data) from None
+        row = METHODS.get(method)
+        if row is not None and row.result is not None:
+            decode(result, row.result, path="result")
+        return result
+
+    async def _within(self, waiting: Awaitable[Any]) -> Any:
+        async with asyncio.timeout(BOUND_SECS):
+            return await waiting
+
+    def _listen(self) -> None:
+        for row in METHODS.values():
+            if row.sender != "sidecar":
+                continue
+            feature = self._on_notification(row.name) if row.is_notification else self._on_request(row.name)
+            self.client.feature(row.name)(feature)
+
+    def _on_notification(self, method: str) -> Any:
+        def received(params: Json) -> None:
+            decode(params, METHODS[method].params)
+            if method == "agent/event":
+                self.events.append(params)
+            else:
+                self.notifications.append((method, params))
+            self._news.set()
+
+        return received
+
+    def _on_request(self, method: str) -> Any:
+        async def received(params: Json) -> Any:
+            decode(params, METHODS[method].params)
+            self.asked.append((method, params))
+            self._news.set()
+            try:
+                answer = self.answers[method](params)
+                return await answer if isinstance(answer, Awaitable) else answer
+            except asyncio.CancelledError:
+                self.withdrawn.append(params.get("requestId", params.get("callId")))
+                self._news.set()
+                raise
+
+        return received
+
+
+FULL: Json = {"approvals": True, "input": True, "hostTools": True}
+"""What a host that can do everything says of itself."""
+
+
+@asynccontextmanager
+async def sidecar(
+    options: Json | None = None,
+    *,
+    can: Json | None = None,
+    lsp: types.ClientCapabilities | None = None,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    args: Sequence[str] = (),
+    folders: Sequence[Path] = (),
+) -> AsyncIterator[Host]:
+    """A sidecar that has answered `initialize`, shut down in good order at the end.
+
+    `can` is the host's own word on itself (default FULL), `lsp` the LSP capabilities beside it. The user's
+    configuration file is that of an empty home.
+    """
+    client = LanguageClient(protocol_cls=_Protocol, converter_factory=_converter)
+    register_lsp_features(client)
+    host = Host(client)
+    await client.start_io(
+        sys.executable, "-m", "sidecar", *args, cwd=cwd, env={**clean_environment(), **(env or {})}
+    )
+    try:
+        capabilities = lsp or types.ClientCapabilities()
+        capabilities.experimental = {"agentSidecar": FULL if can is None else can}
+        result = await host._within(
+            client.initialize_session(
+                types.InitializeParams(
+                    capabilities=capabilities,
+                    initialization_options=options or {},
+                    workspace_folders=[types.WorkspaceFolder(uri=f.as_uri(), name=f.name) for f in folders]
+                    or None,
+                )
+            )
+        )
+        host.initialized = result.capabilities.experimental["agentSidecar"]
+        yield host
+        await host._within(client.shutdown_session())
+        assert client._server is not None
+        assert client._server.returncode == 0, "a sidecar that was shut down must end with status 0"
+    finally:
+        server = client._server
+        if server is not None and server.returncode is None:
+            server.kill()
+            await host._within(server.wait())
+        await client.stop()
+
+
+def clean_environment() -> dict[str, str]:
+    """This process' environment without what would lead a sidecar to real models and real settings."""
+    empty = str(Path(__file__).parent / "empty_home")
+    leading = ("OPENAI_", "ANTHROPIC_", "OLLAMA_", "OPENROUTER_", "DEEPSEEK_", "XDG_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(leading)}
+    return {**kept, "HOME": empty, "XDG_CONFIG_HOME": f"{empty}/config", "XDG_DATA_HOME": f"{empty}/data"}
