@@ -5,15 +5,15 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-
-from attrs import frozen
+from typing import NamedTuple
 
 from sidecar.mcp.config import StdioServer, path_of, plan_launch
-from sidecar.mcp.connection import Connection, OnProgress, ServerRefusalError
+from sidecar.mcp.connection import Connection, ServerRefusalError
 from sidecar.mcp.envelope import INVALID_PARAMS
 from sidecar.mcp.legacy import Session, shake_hands
 from sidecar.mcp.listing import list_tools
 from sidecar.mcp.process import ServerProcess
+from sidecar.mcp.progress import OnProgress
 from sidecar.mcp.results import McpCallResult, McpToolDefinition, read_call_result
 from sidecar.mcp.tail import Tail
 from sidecar.protocol.errors import ConfigurationError, ToolError, ToolErrorKind
@@ -28,8 +28,7 @@ REFRESH_PAUSE_SECS = 0.1
 logger = logging.getLogger("sidecar.mcp")
 
 
-@frozen(kw_only=True)
-class _Life:
+class _Life(NamedTuple):
     """What exists between `connect` and the server's end."""
 
     process: ServerProcess
@@ -92,7 +91,10 @@ class Client:
 
     @property
     def pid(self) -> int | None:
-        return self._life.process.pid if self._life else None
+        """The process of a server that runs."""
+        if self._life is None or self._life.connection.ending is not None:
+            return None
+        return self._life.process.pid
 
     async def connect(self) -> None:
         """Starts the server and shakes hands; nothing to do where it runs already.
@@ -203,7 +205,7 @@ class Client:
             on_notification=self._notified,
         )
         reading = asyncio.create_task(_read_to_the_end(connection, process))
-        return _Life(process=process, connection=connection, reading=reading)
+        return _Life(process, connection, reading)
 
     def _connected(self) -> tuple[Connection, Session]:
         if self._life is None or self._session is None:

@@ -50,7 +50,7 @@ class StdioServer:
     permissions: dict[str, tuple[str, ...]] = field(factory=dict)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Launch:
     """A process to start, with nothing left to look up. `secrets` must not be shown in what it writes."""
 

@@ -3,14 +3,14 @@
 Reading never raises. What is odd but clear is taken (an id as text, a batch, two messages on a line, a missing
 `jsonrpc`); what is broken but shows whose answer it was meant to be becomes a BrokenAnswer, so that its request
 can fail at once; all else is Junk: servers print banners and logs where only messages belong.
+
+Messages are named tuples rather than attrs classes: one is made for every line, and defining them is cheap.
 """
 
 import json
 import re
 from math import isfinite
-from typing import Any
-
-from attrs import frozen
+from typing import Any, NamedTuple
 
 from sidecar.mcp.framing import Line, OversizedLine
 from sidecar.protocol.values import JsonObject
@@ -18,16 +18,14 @@ from sidecar.protocol.values import JsonObject
 RequestId = int | str | float
 
 
-@frozen
-class Answer:
+class Answer(NamedTuple):
     """The result of our request `id`."""
 
     id: int
     result: JsonObject
 
 
-@frozen
-class Refusal:
+class Refusal(NamedTuple):
     """The server's error for our request `id`; None where it could not tell which."""
 
     id: int | None
@@ -36,16 +34,14 @@ class Refusal:
     data: Any = None
 
 
-@frozen
-class BrokenAnswer:
+class BrokenAnswer(NamedTuple):
     """Something meant as an answer that cannot be read. `ids` are those it may have been for."""
 
     ids: tuple[int, ...]
     reason: str
 
 
-@frozen
-class ServerRequest:
+class ServerRequest(NamedTuple):
     """A request of the server, to be answered with the same id."""
 
     id: RequestId
@@ -53,16 +49,14 @@ class ServerRequest:
     params: JsonObject
 
 
-@frozen
-class ServerNotification:
+class ServerNotification(NamedTuple):
     """A notification of the server."""
 
     method: str
     params: JsonObject
 
 
-@frozen
-class Junk:
+class Junk(NamedTuple):
     """A line that is no message."""
 
     text: str

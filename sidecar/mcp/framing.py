@@ -1,6 +1,6 @@
 """Lines out of bytes, as MCP's stdio transport frames messages (2025-11-25, basic/transports#stdio)."""
 
-from attrs import frozen
+from typing import NamedTuple
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message taken. Own choice: the specification sets none; images in base64 reach tens of MiB."""
@@ -9,8 +9,7 @@ _SHOWN_BYTES = 1024
 _BOM = b"\xef\xbb\xbf"
 
 
-@frozen
-class OversizedLine:
+class OversizedLine(NamedTuple):
     """A line that was longer than the limit. Only its two ends were kept."""
 
     head: bytes

@@ -16,7 +16,7 @@ OFFERED_REVISION = "2025-11-25"
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", OFFERED_REVISION)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Session:
     """What the handshake settled. `server_info` is what the server says of itself, for display only."""
 

@@ -18,7 +18,7 @@ class PlaceholderError(ValueError):
     """A placeholder stands for nothing, or is none that is known; the message names it."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Surroundings:
     """What placeholders stand for. `inputs` holds answers by input id; `workspace` and `home` may be unknown."""
 

@@ -48,6 +48,9 @@ class ServerProcess:
         self._transport = transport
         self._pipes = pipes
         self._stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
+        self._loop = asyncio.get_running_loop()
+        self._writes_at_once = True
+        self._held: list[bytes] = []
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -80,13 +83,20 @@ class ServerProcess:
         return self._stdin.get_write_buffer_size()
 
     def send(self, message: bytes) -> None:
-        """Writes one line."""
-        if not self._stdin.is_closing():
-            self._stdin.write(message + b"\n")
+        """Writes one line: the first after something came at once, those behind it together in one go."""
+        if self._writes_at_once and not self._held:
+            self._writes_at_once = False
+            self._write(message)
+            return
+        if not self._held:
+            self._loop.call_soon(self._write_held)
+        self._held.append(message)
 
     async def receive(self) -> Sequence[Line]:
         """The lines that have come; none once stdout has ended."""
-        return await self._pipes.lines()
+        lines = await self._pipes.lines()
+        self._writes_at_once = True
+        return lines
 
     async def why_ended(self) -> str:
         """`exited with status 1`, `was ended by SIGKILL`, `closed its stdout`."""
@@ -107,8 +117,18 @@ class ServerProcess:
         """Ends everything at once, for when there is no time left to wait."""
         self._tree.kill()
 
+    def _write(self, lines: bytes) -> None:
+        if not self._stdin.is_closing():
+            self._stdin.write(lines + b"\n")
+
+    def _write_held(self) -> None:
+        if self._held:
+            self._write(b"\n".join(self._held))
+            self._held.clear()
+
     async def _end(self) -> None:
         try:
+            self._write_held()
             self._stdin.close()
             self._pipes.discard()
             if not await self._exits_within(EXIT_GRACE_SECS) or self._tree.is_alive():

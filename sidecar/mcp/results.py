@@ -116,8 +116,8 @@ def _read_content(content: Any) -> tuple[ContentBlock, ...]:
 
 def _read_block(block: Any) -> ContentBlock:
     match block:
-        case {"type": "text", "text": str(text)} if len(block) == 2:  # By far the most frequent.
-            return TextBlock(text=text)
+        case dict() if len(block) == 2 and block.get("type") == "text" and isinstance(block.get("text"), str):
+            return TextBlock(text=block["text"])  # By far the most frequent.
         case str():
             return TextBlock(text=block)
         case dict():

@@ -10,7 +10,7 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from attrs import evolve, frozen
 
@@ -33,7 +33,7 @@ _LAST_WAIT_SECS = 0.5
 logger = logging.getLogger("sidecar.mcp")
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class RestartPolicy:
     """When a server that died is started again: at most `tries` times within `window_secs`.
 
@@ -55,7 +55,7 @@ class RestartPolicy:
 DEFAULT_RESTART = RestartPolicy()
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Listeners:
     """Who hears of servers. None of them may raise or wait."""
 
@@ -64,7 +64,7 @@ class Listeners:
     on_warning: Callable[[str, str], None]
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Place:
     """What every server of one process shares: where it runs, and who answers `${input:id}`."""
 
@@ -73,8 +73,7 @@ class Place:
     answers: Callable[[tuple[str, ...]], Awaitable[Mapping[str, str]]]
 
 
-@frozen
-class _Order:
+class _Order(NamedTuple):
     """What the server is to be: running from the entry `raw`, or stopped. `folder` is that of its file."""
 
     raw: Any

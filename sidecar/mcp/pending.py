@@ -1,0 +1,95 @@
+"""Requests of ours that wait for an answer, and how long they may."""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+
+from sidecar.mcp.progress import Reports
+from sidecar.protocol.values import JsonObject
+
+
+class Pending:
+    """A request that waits. `reports` is there when somebody follows its progress."""
+
+    __slots__ = ("answer", "deadline", "id", "is_cancellable", "limit_secs", "method", "reports")
+
+    def __init__(self, request_id: int, method: str, limit_secs: float, *, is_cancellable: bool) -> None:
+        loop = asyncio.get_running_loop()
+        self.id = request_id
+        self.method = method
+        self.limit_secs = limit_secs
+        self.deadline = loop.time() + limit_secs
+        self.is_cancellable = is_cancellable
+        self.answer: asyncio.Future[JsonObject] = loop.create_future()
+        self.reports: Reports | None = None
+
+
+class PendingRequests:
+    """The requests of one connection by id. Whoever takes one out settles it, so none is settled twice.
+
+    `on_expired` is called with each request whose time is over, already taken out.
+    """
+
+    def __init__(self, on_expired: Callable[[Pending], None]) -> None:
+        self._on_expired = on_expired
+        self._by_id: dict[int, Pending] = {}
+        self._ids = itertools.count(1)  # Not 0: some servers take that for no progress token.
+        self._loop = asyncio.get_running_loop()
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def next_id(self) -> int:
+        """An id that no request of this connection has had."""
+        return next(self._ids)
+
+    def add(self, pending: Pending) -> None:
+        """Lets a request wait."""
+        self._by_id[pending.id] = pending
+        self._set_alarm(pending.deadline)
+
+    def get(self, request_id: int | None) -> Pending | None:
+        """The request of that id, if it waits still."""
+        return None if request_id is None else self._by_id.get(request_id)
+
+    def only(self) -> Pending | None:
+        """The request that waits, where there is exactly one."""
+        return next(iter(self._by_id.values())) if len(self._by_id) == 1 else None
+
+    def take(self, request_id: int) -> Pending | None:
+        """Takes a request out, if it waits still."""
+        return self._by_id.pop(request_id, None)
+
+    def take_all(self) -> list[Pending]:
+        """Takes all requests out, for good."""
+        pending = list(self._by_id.values())
+        self._by_id.clear()
+        if self._alarm is not None:
+            self._alarm.cancel()
+        return pending
+
+    def _set_alarm(self, deadline: float) -> None:
+        """One timer serves all requests: it is set to the earliest deadline that was known when it was set."""
+        if self._alarm is not None:
+            if self._alarm.when() <= deadline:
+                return
+            self._alarm.cancel()
+        self._alarm = self._loop.call_at(deadline, self._expire)
+
+    def _expire(self) -> None:
+        self._alarm = None
+        now = self._loop.time()
+        for pending in list(self._by_id.values()):
+            if pending.deadline <= now:
+                del self._by_id[pending.id]
+                self._on_expired(pending)
+        if self._by_id:
+            self._set_alarm(min(pending.deadline for pending in self._by_id.values()))
+
+
+def settle(pending: Pending, outcome: JsonObject | Exception) -> None:
+    """Gives a request its outcome, unless its caller was cancelled in this very moment."""
+    if pending.answer.done():
+        return
+    if isinstance(outcome, Exception):
+        pending.answer.set_exception(outcome)
+    else:
+        pending.answer.set_result(outcome)
