@@ -83,7 +83,8 @@ class ToolContext:
     """The second argument of `BaseTool.execute`. New fields may join; none will leave.
 
     `shared_state` lives as long as the run and is shared by its tools. `workspace` holds the folders that
-    file tools keep to, the first of them where relative paths start.
+    file tools keep to, the first of them where relative paths start. `rule_arguments` are the arguments as the
+    permission rules saw them; None where nothing was checked.
     """
 
     call_id: str = ""
@@ -93,6 +94,7 @@ class ToolContext:
     cancellation: CancellationToken = field(factory=CancellationToken)
     shared_state: dict[str, Any] = field(factory=dict)
     workspace: tuple[Path, ...] = ()
+    rule_arguments: JsonObject | None = None
     report: Progress = _no_progress
     question: Ask = _nobody_to_ask
     other: InvokeOther = _no_other_tools

@@ -51,6 +51,7 @@ class Call:
             entry.tool, scope, permissions, check=self._checked, questions=questions, stragglers=stragglers
         )
         self._call = ToolCall(call_id=call_id, tool_name=entry.name, input={})
+        self._seen_by_rules: JsonObject | None = None
         self._began_ms = time.time_ns() // 1_000_000
         self._executed_secs = 0.0
         self._is_over = False
@@ -72,7 +73,7 @@ class Call:
 
     async def _carried_out(self, arguments: Any) -> ToolResult:
         self._call = evolve(self._call, input=await self._checked(arguments))
-        self._call = await self._permit.obtain(self._call)
+        self._call, self._seen_by_rules = await self._permit.obtain(self._call)
         try:
             return await self._execute()
         except ToolError as error:
@@ -153,6 +154,7 @@ class Call:
             cancellation=token,
             shared_state=scope.shared_state,
             workspace=scope.workspace,
+            rule_arguments=self._seen_by_rules,
             report=self._reporting(watch, token),
             question=self._asking(watch),
             other=self._invoking(watch, token),

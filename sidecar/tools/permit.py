@@ -101,8 +101,8 @@ class Permit:
         self._questions = questions
         self._stragglers = stragglers
 
-    async def obtain(self, call: ToolCall) -> ToolCall:
-        """The call that may run: this one, or the one that somebody made of it."""
+    async def obtain(self, call: ToolCall) -> tuple[ToolCall, JsonObject]:
+        """The call that may run, this one or what somebody made of it, and its arguments as rules saw them."""
         seen = await seen_by_rules(self._tool, call.input, self._scope)
         while True:
             decision = self._decision(call, seen)
@@ -110,7 +110,7 @@ class Permit:
                 self._scope.audit(call, decision, None)
                 if decision.decision == "deny":
                     raise _denied(call, decision)
-                return call
+                return call, seen
             question = question_about(
                 self._tool,
                 call,
@@ -187,7 +187,7 @@ class Permit:
         call: ToolCall,
         seen: JsonObject,
         decision: PermissionDecision,
-    ) -> ToolCall:
+    ) -> tuple[ToolCall, JsonObject]:
         if answer.decision in ("deny", "denyAndStop"):
             raise _refused(call, answer, decision, kept_rule(self._tool, seen))
         rule = rule_to_keep(answer, question, call, seen)
@@ -198,7 +198,7 @@ class Permit:
             rule = brought or kept_rule(self._tool, seen)
         if answer.decision in ("allowSession", "allowAlways"):
             await self._remember(rule, answer)
-        return call
+        return call, seen
 
     async def _edited(self, call: ToolCall, updated: JsonObject) -> tuple[ToolCall, JsonObject]:
         edited = ToolCall(call_id=call.call_id, tool_name=call.tool_name, input=await self._check(updated))

@@ -1,0 +1,81 @@
+"""What all file tools share: the workspace, a thread, one spelling of a path, errors in words."""
+
+import errno
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sidecar.protocol.errors import ToolError
+from sidecar.protocol.values import JsonObject, ToolKind, ToolResult
+from sidecar.tools.base import BaseTool, ToolContext, ToolOutput
+from sidecar.tools.threads import in_thread
+from sidecar.tools.workspace import Place, Workspace, became_another
+
+PATH: JsonObject = {
+    "type": "string",
+    "description": "The path, relative to the first workspace folder or absolute",
+}
+VERSION: JsonObject = {
+    "type": "string",
+    "description": "The version that read_file gave; the call is refused when the file has changed since",
+}
+
+
+class FileTool(BaseTool):
+    """A tool that works on one path of the workspace, in a thread. A remembered approval keeps the path."""
+
+    kind: ToolKind = "file"
+    category = "files"
+    remembered_arguments = ("path",)
+    follows_links: ClassVar[bool] = True
+    default_path: ClassVar[str] = ""
+
+    @abstractmethod
+    def run(self, place: Place, args: JsonObject) -> ToolResult:
+        """Does the work at `place`, in a thread. An OSError becomes a result in words."""
+
+    async def execute(self, args: JsonObject, ctx: ToolContext) -> ToolOutput:
+        return await in_thread(self._run, args, ctx)
+
+    async def rule_arguments(self, args: JsonObject, workspace: tuple[Path, ...]) -> JsonObject:
+        place = await in_thread(self._place, args, workspace)
+        return {**args, "path": place.shown}
+
+    def _run(self, args: JsonObject, ctx: ToolContext) -> ToolResult:
+        place = self._place(args, ctx.workspace)
+        if ctx.rule_arguments is not None and ctx.rule_arguments["path"] != place.shown:
+            raise became_another(place.shown)  # What was permitted was another file.
+        try:
+            return self.run(place, args)
+        except OSError as error:
+            return told(error, place.shown)
+
+    def _place(self, args: JsonObject, workspace: tuple[Path, ...]) -> Place:
+        return Workspace(workspace).place(args.get("path", self.default_path), follow=self.follows_links)
+
+
+def told(error: OSError, path: str) -> ToolResult:
+    """What a model is told of a file that it cannot have. Raises ToolError `io` where the disk is at fault."""
+    match error:
+        case FileNotFoundError():
+            return ToolResult.error(f"{path} does not exist")
+        case IsADirectoryError():
+            return ToolResult.error(f"{path} is a folder, not a file")
+        case NotADirectoryError():
+            return ToolResult.error(f"{path} is not a folder, or lies below a file")
+        case PermissionError():
+            return ToolResult.error(f"{path} is closed to this user by the system")
+        case _ if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG, errno.EINVAL):
+            return ToolResult.error(f"{path} is not an ordinary file: {error.strerror}")
+        case _:
+            raise ToolError("io", f"{path}: {error.strerror or error}", path=path) from error
+
+
+def parameters(required: str, **properties: Any) -> JsonObject:
+    """The schema of a closed object; `required` holds names with spaces between them."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required.split(),
+        "additionalProperties": False,
+    }
