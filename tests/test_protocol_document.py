@@ -4,6 +4,7 @@ Source: `protocol.md` itself; that it is held to the code by a test is our own c
 """
 
 import re
+from functools import cache
 from typing import Any, get_args
 
 import pytest
@@ -18,6 +19,7 @@ from tests.harness.protocol_document import (
     Frame,
     Row,
     Section,
+    error_fields,
     reachable,
     read_document,
     rows_of,
@@ -194,14 +196,27 @@ def _opened(frame: Frame) -> tuple[type, Any]:
 
 
 @pytest.mark.parametrize("kind", ERROR_CODES)
-def test_an_example_of_an_error_has_data_that_its_section_names(kind: str) -> None:
-    section = ERROR_SECTIONS[kind]
+def test_a_data_field_of_an_error_is_named_in_its_section(kind: str) -> None:
+    in_examples = {field for frame in ERROR_SECTIONS[kind].frames for field in frame.body["data"]}
+    in_the_source = {field for of, field in fields_in_the_source() if of == kind}
+    assert (in_examples | in_the_source) - {"kind"} <= data_fields(ERROR_SECTIONS[kind])
+
+
+def data_fields(section: Section) -> set[str]:
+    """The fields that the prose of an error's section names."""
     prose = " ".join(section.text.partition("<!--")[0].split())
-    named = set(re.findall(r"`(\w+)`", prose.partition("Data:")[2]))
-    if "those of a run" in prose:
-        named |= {"sessionId", "runId", "turns"}
-    for frame in section.frames:
-        assert set(frame.body["data"]) - {"kind"} <= named
+    of_a_run = {"sessionId", "runId", "turns"} if "those of a run" in prose else set()
+    return of_a_run | set(re.findall(r"`(\w+)`", prose.partition("Data:")[2]))
+
+
+@cache
+def fields_in_the_source() -> frozenset[tuple[str, str]]:
+    return frozenset(field for source in sources() for field in error_fields(source))
+
+
+@cache
+def sources() -> tuple[str, ...]:
+    return tuple(file.read_text("utf-8") for file in (ROOT / "sidecar").rglob("*.py"))
 
 
 # Single facts -------------------------------------------------------------------------------------------
@@ -229,8 +244,7 @@ def test_the_policy_table_is_the_default_policy() -> None:
 
 def test_the_warning_codes_are_those_that_the_source_sends() -> None:
     of_the_document = set(re.findall(r"^\| `(\w+)` \| [^|]+ \|$", EVENT_SECTIONS["warning"].text, re.MULTILINE))
-    sources = (file.read_text("utf-8") for file in (ROOT / "sidecar").rglob("*.py"))
-    of_the_source = {code for source in sources for code in warning_codes(source)}
+    of_the_source = {code for source in sources() for code in warning_codes(source)}
     assert of_the_document == of_the_source
 
 

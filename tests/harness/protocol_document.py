@@ -16,7 +16,7 @@ from attrs import frozen
 
 from sidecar.protocol import events, messages, values
 from sidecar.protocol.codec import camel
-from sidecar.protocol.errors import ErrorAction
+from sidecar.protocol.errors import ERROR_CODES, ErrorAction
 from sidecar.protocol.values import Content, ContentBlock, JsonObject
 from tests.harness.tidy import ROOT
 
@@ -206,3 +206,19 @@ def warning_codes(source: str) -> Iterator[str]:
 
 def _is_code(word: ast.keyword) -> bool:
     return word.arg == "code" and isinstance(word.value, ast.Constant)
+
+
+_KIND_OF_CLASS = {"ModelError": "modelError", "ConfigurationError": "invalidConfiguration"}
+_ERROR_CLASSES = {"ToolError", "SidecarError", "RequestError", *_KIND_OF_CLASS}
+_NOT_DATA = {"kind", "action"}
+
+
+def error_fields(source: str) -> Iterator[tuple[str, str]]:
+    """Kind and name of every data field that a module gives to an error where it makes one."""
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and (owner := ast.unparse(call.func)) in _ERROR_CLASSES:
+            kind = next((w.value for w in call.keywords if w.arg == "kind"), call.args[0])
+            said = kind.value if isinstance(kind, ast.Constant) else None
+            named = said if said in ERROR_CODES else _KIND_OF_CLASS.get(owner)
+            if named is not None:
+                yield from ((named, camel(w.arg)) for w in call.keywords if w.arg and w.arg not in _NOT_DATA)

@@ -63,12 +63,7 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
 }
 """Imports inside functions: (file, module) and the reason, which is start-up time almost always."""
 
-SLEEPS: dict[tuple[str, str], str] = {
-    (
-        "tests/client/test_client.py",
-        "outlives_5_secs",
-    ): "nobody is told of the end of a process that is not his child",
-}
+SLEEPS: dict[tuple[str, str], str] = {}
 """Sleeps in tests: (file, outermost function or class) and the reason why no event can be waited for."""
 
 LONG_MODULES: dict[str, str] = {
