@@ -85,14 +85,14 @@ def failed_in_stream(endpoint: Endpoint, error: Any, *, model: str | None) -> Mo
     )
 
 
-def unreadable(endpoint: Endpoint, what: str, text: str) -> ModelError:
+def unreadable(endpoint: Endpoint, what: str, text: str, *, retryable: bool) -> ModelError:
     """Something that is no Chat Completions at all; `what` names it. A gateway's hiccup may pass."""
     excerpt = endpoint.clean(text).strip()[:200]
     return ModelError(
         f"{endpoint.provider}: {endpoint.url} sent {what}: {excerpt!r}; "
-        f"if this stays, check `providers.{endpoint.provider}.baseUrl`",
+        f"check that `providers.{endpoint.provider}.baseUrl` leads to a Chat Completions API",
         provider=endpoint.provider,
-        retryable=True,
+        retryable=retryable,
     )
 
 

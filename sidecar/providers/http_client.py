@@ -6,19 +6,21 @@ to start. httpx's exceptions end here; what leaves is ModelError, ConfigurationE
 
 import asyncio
 import json
+import os
+import socket
 import ssl
-import urllib.request
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from attrs import field, frozen
+from attrs import frozen
 from httpx_sse import EventSource, ServerSentEvent
 
 from sidecar.protocol.errors import ConfigurationError, ModelError, SidecarError
 from sidecar.providers.failures import Endpoint, failed_status, unreadable
+from sidecar.providers.http_environment import Proxy, proxy_for, trusted_certificates
 from sidecar.providers.options import ProviderOptions
 from sidecar.providers.presets import START_COMMANDS
 
@@ -31,6 +33,8 @@ KEEP_ALIVE_SECS = 60.0
 ERROR_BODY_SECS = 10.0
 """How long an error's own words are waited for. Own choice: the status is known already."""
 
+HTTP_FAILURES = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, ssl.SSLError, RuntimeError)
+"""What httpx raises. RuntimeError is how it says that its client was closed meanwhile."""
 
 _STREAMING = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
 
@@ -51,7 +55,10 @@ class Answer:
         self._response = response
         self._connection = connection
         self._first_by = first_by
+        self._loop = asyncio.get_running_loop()
         self._is_whole = _is_json(response)
+        self._body = _TimedBody(response.stream)
+        response.stream = self._body
         self._events = _server_sent(response)
 
     async def next_event(self, limit_secs: float) -> StreamEvent | None:
@@ -60,16 +67,16 @@ class Answer:
         Raises ModelError: `modelTimeout` when none comes within `limit_secs`, which comments and empty events
         do not extend; `modelError` when the connection is lost.
         """
-        deadline = asyncio.get_running_loop().time() + limit_secs
+        deadline = self._loop.time() + limit_secs
         is_late = self._first_by is not None and self._first_by < deadline
-        with self._connection.failures_translated():
-            try:
-                async with asyncio.timeout_at(self._first_by if is_late else deadline):
-                    event = await (self._whole() if self._is_whole else self._streamed())
-            except TimeoutError:
-                raise (
-                    self._connection.did_not_begin() if is_late else self._connection.fell_silent(limit_secs)
-                ) from None
+        self._body.deadline = self._first_by if is_late else deadline
+        try:
+            event = await (self._whole() if self._is_whole else self._streamed())
+        except TimeoutError:
+            connection = self._connection
+            raise (connection.did_not_begin() if is_late else connection.fell_silent(limit_secs)) from None
+        except HTTP_FAILURES as error:
+            raise self._connection.translated(error) from error
         self._first_by = None
         return event
 
@@ -97,6 +104,31 @@ class Answer:
         return StreamEvent(name="", data=body.decode("utf-8", "replace"), is_whole=True)
 
 
+class _TimedBody(httpx.AsyncByteStream):
+    """A body whose every read ends at `deadline`, by the clock of the event loop.
+
+    The limit is set where bytes come in, so that the many events of one read cost one timer.
+    """
+
+    def __init__(self, body: httpx.SyncByteStream | httpx.AsyncByteStream) -> None:
+        assert isinstance(body, httpx.AsyncByteStream)  # It belongs to an AsyncClient.
+        self._body = body
+        self.deadline: float | None = None
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        parts = aiter(self._body)
+        while True:
+            try:
+                async with asyncio.timeout_at(self.deadline):
+                    part = await anext(parts)
+            except StopAsyncIteration:
+                return
+            yield part
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
 class Connection:
     """The HTTP connections of one provider, kept open between turns."""
 
@@ -105,7 +137,7 @@ class Connection:
         client: httpx.AsyncClient,
         options: ProviderOptions,
         endpoint: Endpoint,
-        proxy: "Proxy | None",
+        proxy: Proxy | None,
     ) -> None:
         self._client = client
         self._options = options
@@ -138,7 +170,7 @@ class Connection:
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise unreadable(self.endpoint, "something that is not JSON", text) from None
+            raise unreadable(self.endpoint, "something that is not JSON", text, retryable=True) from None
 
     async def aclose(self) -> None:
         """Closes every connection; an answer that is still being read ends with an error."""
@@ -153,36 +185,31 @@ class Connection:
         """The error for an answer that began and then stalled."""
         return self._timed_out(f"sent nothing for {limit_secs:g} s", "idleTimeoutSecs")
 
-    @contextmanager
-    def failures_translated(self) -> Iterator[None]:
-        """The one edge where httpx's exceptions become ours."""
-        try:
-            yield
-        except httpx.ConnectTimeout as error:
-            secs = self._options.connect_limit_secs
-            raise self._timed_out(
-                f"could not be reached: no connection within {secs:g} s", "connectTimeoutSecs"
-            ) from error
-        except httpx.TimeoutException as error:
-            raise self._timed_out("stopped reading the request", "timeoutSecs") from error
-        except (httpx.ProxyError, httpx.ConnectError) as error:
-            raise self._unreachable(error) from error
-        except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-            raise ConfigurationError(
-                f"{self.endpoint.provider}: the request cannot be sent: {self.endpoint.clean(str(error))}",
-                path=f"providers.{self.endpoint.provider}",
-            ) from error
-        except (httpx.HTTPError, httpx.StreamError, ssl.SSLError, RuntimeError) as error:
-            # RuntimeError is what httpx says of a client that was closed meanwhile.
-            raise self._lost(error) from error
+    def translated(self, error: Exception) -> SidecarError:
+        """What one of HTTP_FAILURES means: the one edge where httpx's exceptions become ours."""
+        match error:
+            case httpx.ConnectTimeout():
+                secs = self._options.connect_limit_secs
+                what = f"could not be reached: no connection within {secs:g} s"
+                return self._timed_out(what, "connectTimeoutSecs")
+            case httpx.TimeoutException():
+                return self._timed_out("stopped reading the request", "timeoutSecs")
+            case httpx.ConnectError() | httpx.ProxyError():
+                return self._unreachable(error)
+            case httpx.UnsupportedProtocol() | httpx.InvalidURL():
+                path = f"providers.{self.endpoint.provider}.baseUrl"
+                return ConfigurationError(f"{path}: {self.endpoint.clean(str(error))}", path=path)
+            case _:
+                return self._lost(error)
 
     async def _begun(self, request: httpx.Request) -> httpx.Response:
-        with self.failures_translated():
-            try:
-                async with asyncio.timeout(self._options.begin_limit_secs):
-                    return await self._client.send(request, stream=True)
-            except TimeoutError:
-                raise self.did_not_begin() from None
+        try:
+            async with asyncio.timeout(self._options.begin_limit_secs):
+                return await self._client.send(request, stream=True)
+        except TimeoutError:
+            raise self.did_not_begin() from None
+        except HTTP_FAILURES as error:
+            raise self.translated(error) from error
 
     async def _check(self, response: httpx.Response, model: str | None) -> None:
         if not response.is_success:
@@ -193,7 +220,7 @@ class Connection:
             )
         if _media_type(response) == "text/html":
             body = await self._error_text(response)
-            raise unreadable(self.endpoint, "a web page instead of an answer", body)
+            raise unreadable(self.endpoint, "a web page instead of an answer", body, retryable=False)
 
     async def _error_text(self, response: httpx.Response) -> str:
         try:
@@ -202,12 +229,13 @@ class Connection:
             return ""  # The status alone says enough.
 
     async def _text(self, response: httpx.Response, limit_secs: float) -> str:
-        with self.failures_translated():
-            try:
-                async with asyncio.timeout(limit_secs):
-                    return (await response.aread()).decode("utf-8", "replace")
-            except TimeoutError:
-                raise self.fell_silent(limit_secs) from None
+        try:
+            async with asyncio.timeout(limit_secs):
+                return (await response.aread()).decode("utf-8", "replace")
+        except TimeoutError:
+            raise self.fell_silent(limit_secs) from None
+        except HTTP_FAILURES as error:
+            raise self.translated(error) from error
 
     def _timed_out(self, what: str, setting: str) -> ModelError:
         provider = self.endpoint.provider
@@ -220,7 +248,7 @@ class Connection:
 
     def _unreachable(self, error: httpx.TransportError) -> SidecarError:
         provider, url = self.endpoint.provider, self.endpoint.url
-        reason = self.endpoint.clean(str(error)) or type(error).__name__
+        reason = self.endpoint.clean(_root_of(error))
         if self._proxy is not None:
             return SidecarError(
                 "io",
@@ -231,6 +259,9 @@ class Connection:
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             advice = "name the file with its authority in the environment variable SSL_CERT_FILE"
             return ModelError(f"{provider}: {url} is not trusted: {reason}; {advice}", provider=provider)
+        if "WRONG_VERSION_NUMBER" in reason:
+            advice = f"write http:// in `providers.{provider}.baseUrl` if it is meant to be plain"
+            return ModelError(f"{provider}: {url} does not speak TLS: {reason}; {advice}", provider=provider)
         return ModelError(
             f"{provider}: cannot connect to {url}: {reason}; {_what_to_start(provider, url)}",
             provider=provider,
@@ -238,7 +269,7 @@ class Connection:
         )
 
     def _lost(self, error: Exception) -> ModelError:
-        reason = self.endpoint.clean(str(error)) or type(error).__name__
+        reason = self.endpoint.clean(_root_of(error))
         return ModelError(
             f"{self.endpoint.provider}: the connection to {self.endpoint.url} was lost: {reason}",
             provider=self.endpoint.provider,
@@ -256,7 +287,7 @@ def open_connection(options: ProviderOptions, endpoint: Endpoint, headers: dict[
         connect=options.connect_limit_secs, write=options.begin_limit_secs, read=None, pool=None
     )  # Reading is limited here, event by event; httpx would count every comment as an answer.
     limits = httpx.Limits(max_connections=None, keepalive_expiry=KEEP_ALIVE_SECS)
-    trust = _trust(endpoint.url, proxy)
+    trust = trusted_certificates(endpoint.url, proxy)
     try:
         client = httpx.AsyncClient(
             headers=headers,
@@ -276,47 +307,25 @@ def open_connection(options: ProviderOptions, endpoint: Endpoint, headers: dict[
     return Connection(client, options, endpoint, proxy)
 
 
-@frozen(kw_only=True)
-class Proxy:
-    """A proxy of the environment, and the variable that names it. The address may hold a password."""
-
-    variable: str
-    address: str = field(repr=False)
-
-
-def proxy_for(url: str) -> Proxy | None:
-    """The proxy that the environment (on Windows and macOS the system, too) puts between us and the URL."""
-    parts = urlsplit(url)
-    proxies = urllib.request.getproxies()
-    if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
-        return None
-    for scheme in (parts.scheme, "all"):
-        if address := proxies.get(scheme):
-            full = address if "://" in address else f"http://{address}"
-            return Proxy(variable=f"{scheme.upper()}_PROXY", address=full)
-    return None
-
-
-def _trust(url: str, proxy: Proxy | None) -> ssl.SSLContext:
-    """The certificates to trust: SSL_CERT_FILE, SSL_CERT_DIR, else those that come with httpx."""
-    if url.startswith("http://") and proxy is None:
-        # No TLS will happen. A context that trusts nobody is safe, and need not read 300 KB of certificates.
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        return httpx.create_ssl_context()
-    except OSError as error:  # ssl.SSLError is one.
-        raise ConfigurationError(
-            f"the certificates that the environment variable SSL_CERT_FILE or SSL_CERT_DIR names cannot be "
-            f"read ({error}): correct or unset it",
-            path="SSL_CERT_FILE",
-        ) from error
-
-
 def _reason(error: Exception) -> str:
     """Why a proxy cannot be used, without the address, which may hold a password."""
     if isinstance(error, ImportError):
         return "SOCKS proxies need the package 'socksio'"
     return "it must be a URL that begins with http://, https://, socks5:// or socks5h://"
+
+
+def _root_of(error: Exception) -> str:
+    """The operating system's own words below httpx's, which say only that all attempts failed."""
+    cause: BaseException | None = error
+    while cause is not None:
+        match cause:
+            case ssl.SSLError() | socket.gaierror():
+                return str(cause.strerror)
+            case OSError(errno=int(number), strerror=words):
+                # asyncio puts the address where the words should be; Windows knows no words for its numbers.
+                return os.strerror(number) if os.name == "posix" else str(words)
+        cause = cause.__cause__ or cause.__context__
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def _server_sent(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:

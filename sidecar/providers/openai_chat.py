@@ -80,7 +80,8 @@ class OpenAIChat:
         listed = await connection.get_json(endpoint_url(self._base_url, "models"))
         entries = listed.get("data") or listed.get("models") if isinstance(listed, dict) else listed
         if not isinstance(entries, list):
-            raise unreadable(connection.endpoint, "JSON that is no list of models", json.dumps(listed))
+            said = json.dumps(listed)
+            raise unreadable(connection.endpoint, "JSON that is no list of models", said, retryable=False)
         return tuple(self._model(entry) for entry in entries if isinstance(entry, dict) and entry.get("id"))
 
     async def aclose(self) -> None:

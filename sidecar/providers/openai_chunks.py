@@ -77,8 +77,8 @@ class ChunkReader:
         choice = _first_choice(chunk)
         # Perplexity sends the whole message so far beside each delta; only without a delta is it the answer.
         is_whole = "delta" not in choice and bool(_object(choice.get("message")))
-        delta = _object(choice.get("message" if is_whole else "delta"))
-        pieces = [*self._said(delta), *self._called(delta, is_whole=is_whole)]
+        pieces: list[ModelPiece] = []
+        self._read_delta(_object(choice.get("message" if is_whole else "delta")), is_whole, pieces)
         if usage := _usage(chunk, choice):
             pieces.append(UsagePiece(usage=usage))
         self._note_finish(choice.get("finish_reason"))
@@ -89,7 +89,7 @@ class ChunkReader:
         """The pieces of an answer that came as one JSON body although a stream was asked for."""
         pieces = self.read(body)
         if not self.is_over:
-            raise unreadable(self._endpoint, "JSON that is no chat completion", body)
+            raise unreadable(self._endpoint, "JSON that is no chat completion", body, retryable=False)
         return pieces
 
     def ending(self) -> list[ModelPiece]:
@@ -107,29 +107,34 @@ class ChunkReader:
         try:
             chunk = json.loads(data)
         except (ValueError, RecursionError):
-            raise unreadable(self._endpoint, "something that is not JSON", data) from None
+            raise unreadable(self._endpoint, "something that is not JSON", data, retryable=True) from None
         if isinstance(chunk, dict):
             return chunk
-        raise unreadable(self._endpoint, "JSON that is no chat completion", data)
+        raise unreadable(self._endpoint, "JSON that is no chat completion", data, retryable=True)
 
-    def _said(self, delta: JsonObject) -> Iterator[ModelPiece]:
-        yield from self._reasoned(delta)
-        content = delta.get("content")
-        if isinstance(content, str):
-            if content:
-                yield TextPiece(text=content)
-        elif isinstance(content, list):
-            yield from _parts(content)
-        refusal = delta.get("refusal")
-        if isinstance(refusal, str) and refusal:
-            yield TextPiece(text=refusal)  # OpenAI's models decline here; to the reader it is the answer.
+    def _read_delta(self, delta: JsonObject, is_whole: bool, pieces: list[ModelPiece]) -> None:
+        self._read_reasoning(delta, pieces)
+        for name in ("content", "refusal"):  # Where OpenAI's models decline is to the reader the answer.
+            text = delta.get(name)
+            if isinstance(text, str):
+                if text:
+                    pieces.append(TextPiece(text=text))
+            elif isinstance(text, list):
+                pieces.extend(_parts(text))
+        if calls := delta.get("tool_calls"):
+            listed = calls if isinstance(calls, list) else [calls]
+            pieces.extend(
+                self._call(c, n if is_whole else None) for n, c in enumerate(listed) if isinstance(c, dict)
+            )
+        if legacy := _object(delta.get("function_call")):
+            pieces.append(self._call({"index": 0, "function": legacy}, 0))
 
-    def _reasoned(self, delta: JsonObject) -> Iterator[ModelPiece]:
+    def _read_reasoning(self, delta: JsonObject, pieces: list[ModelPiece]) -> None:
         for name in REASONING_FIELDS:
             text = delta.get(name)
             if isinstance(text, str) and text:
                 self._reasoning_field = name
-                yield ReasoningPiece(text=text)
+                pieces.append(ReasoningPiece(text=text))
                 break
             if text == "":  # DeepSeek wants the field back even if there was no thought in it.
                 self._reasoning_field = self._reasoning_field or name
@@ -137,15 +142,6 @@ class ChunkReader:
         for detail in details if isinstance(details, list) else ():
             if isinstance(detail, dict):
                 _join_detail(self._reasoning_details, detail)
-
-    def _called(self, delta: JsonObject, *, is_whole: bool) -> Iterator[ModelPiece]:
-        calls = delta.get("tool_calls")
-        for position, call in enumerate(calls if isinstance(calls, list) else [calls]):
-            if isinstance(call, dict):
-                yield self._call(call, position if is_whole else None)
-        legacy = delta.get("function_call")
-        if isinstance(legacy, dict):
-            yield self._call({"index": 0, "function": legacy}, 0)
 
     def _call(self, call: JsonObject, position: int | None) -> ToolCallPiece:
         self._has_calls = True
@@ -232,10 +228,9 @@ def _join_detail(details: list[JsonObject], piece: JsonObject) -> None:
 
 def _usage(chunk: JsonObject, choice: JsonObject) -> Usage | None:
     """Tokens, where a server puts them: in the chunk, in the choice (Moonshot), or under `x_groq`."""
-    for place in (chunk, choice, _object(chunk.get("x_groq"))):
-        usage = _object(place.get("usage"))
-        if usage:
-            return _openai_usage(usage)
+    usage = chunk.get("usage") or choice.get("usage") or _object(chunk.get("x_groq")).get("usage")
+    if isinstance(usage, dict) and usage:
+        return _openai_usage(usage)
     timings = _object(chunk.get("timings"))
     return _llama_cpp_usage(timings) if timings else None
 

@@ -225,21 +225,22 @@ async def test_an_error_object_with_a_good_status_and_no_stream_is_an_error() ->
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "retryable"),
     [
-        raw("data: {not json\n\n"),
-        raw("data: [1, 2]\n\n"),
-        raw("data: null\n\n"),
-        raw("<html><body>Welcome to the web UI</body></html>", content_type="text/html"),
-        raw('{"status": "ok"}', content_type="application/json"),
-        raw('{"model": "m"}\n{"model": "m"}\n', content_type="application/json"),
-        raw("", content_type="application/json"),
+        (raw("data: {not json\n\n"), True),
+        (raw("data: [1, 2]\n\n"), True),
+        (raw("data: null\n\n"), True),
+        (raw("<html><body>Welcome to the web UI</body></html>", content_type="text/html"), False),
+        (raw('{"status": "ok"}', content_type="application/json"), False),
+        (raw('{"model": "m"}\n{"model": "m"}\n', content_type="application/json"), True),
+        (raw("", content_type="application/json"), True),
     ],
     ids=range(7),
 )
-async def test_what_is_no_chat_completion_says_so_and_what_to_check(reply: Reply) -> None:
+async def test_what_is_no_chat_completion_says_so_and_what_to_check(reply: Reply, retryable: bool) -> None:
     error = await failure(reply)
-    assert error.kind == "modelError" and "`providers.local.baseUrl`" in error.message
+    assert (error.kind, error.retryable) == ("modelError", retryable)
+    assert "`providers.local.baseUrl`" in error.message
 
 
 async def test_the_key_is_not_in_an_excerpt_of_what_could_not_be_read() -> None:
