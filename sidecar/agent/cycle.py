@@ -89,7 +89,9 @@ class Steering:
         self._waiting.clear()
         return said
 
-    def __bool__(self) -> bool:
+    @property
+    def has_more(self) -> bool:
+        """Whether something waits to be read."""
         return bool(self._waiting)
 
 
@@ -122,6 +124,7 @@ class LlmCycle:
         self._system = system
         self._config = config or CycleConfig()
         self._history, _ = mended(messages)
+        self._told: set[tuple[str, str]] = set()
 
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation so far, calls and results among it."""
@@ -169,7 +172,9 @@ class LlmCycle:
 
         Raises what `submit_with_tools` does, with `turns` in its data, and CancelledError.
         """
-        run = _Run(self._history, settings, scope, steering or Steering())
+        emit = _without_repeated_warnings(scope.emit, self._told)
+        heard = Steering() if steering is None else steering
+        run = _Run(self._history, settings, evolve(scope, emit=emit), heard)
         return await run.drive(messages, prepare)
 
     def _settings(self, registry: ToolRegistry | None) -> RunSettings:
@@ -223,7 +228,7 @@ class _Run:
         self._history = history
         self._settings = settings
         self._scope = scope
-        self._emit: Emit = _without_repeated_warnings(scope.emit)
+        self._emit: Emit = scope.emit
         self._steering = steering
         self._tally = _Tally()
         self._repeats = RepeatCount()
@@ -331,7 +336,7 @@ class _Run:
     def _finish(self, reply: Reply) -> RunResult | None:
         """The end of the run, unless somebody has said more meanwhile."""
         message = self._keep(reply, calls=())
-        if self._steering:
+        if self._steering.has_more:
             return None
         self._steering.close()
         return RunResult(
@@ -382,7 +387,6 @@ class _Run:
         config = self._settings.config
         return evolve(
             self._scope,
-            emit=self._emit,
             timeout_secs=config.tool_timeout_secs,
             max_result_bytes=config.max_tool_result_bytes,
         )
@@ -407,9 +411,8 @@ def _size_bytes(value: Any) -> int:
     return len(value) if isinstance(value, str) else len(json.dumps(encode(value), ensure_ascii=False))
 
 
-def _without_repeated_warnings(emit: Emit) -> Emit:
-    """Each turn mends the same tools again; the host hears of each mending once a run."""
-    seen: set[tuple[str, str]] = set()
+def _without_repeated_warnings(emit: Emit, seen: set[tuple[str, str]]) -> Emit:
+    """Each turn mends the same tools again; the host hears of each mending once a conversation."""
 
     async def emit_once(event: AgentEvent) -> None:
         if isinstance(event, Warned):

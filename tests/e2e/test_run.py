@@ -36,7 +36,7 @@ async def test_three_turns_with_parallel_calls_to_two_servers(tmp_path: Path) ->
     script = (
         calls(("one__echo", {"text": "a"}, "c1"), ("two__echo", {"text": "b"}, "c2")),
         calls(("two__add", {"a": 2, "b": 3}, "c3")),
-        says("a, b and 5"),
+        says("a, b and 5", piece_characters=100),
     )
     servers = {"one": server_entry(), "two": server_entry()}
     async with ScriptedModel(*script) as model, sidecar(options(model, mcpServers=servers)) as host:
@@ -162,17 +162,18 @@ async def test_a_stream_that_breaks_off_is_not_played_twice_and_what_came_is_kep
 
 
 async def test_an_error_object_inside_a_stream_ends_the_run() -> None:
-    broken = fails(says("text"), {"code": 500, "message": "no grammar fits"}, after=1)
+    broken = fails(says("text"), {"code": 500, "message": "no grammar fits"}, after=2)
     async with ScriptedModel(broken) as model, sidecar(options(model)) as host:
         with pytest.raises(RequestFailed, match="no grammar fits"):
             await host.submit("hi", maxTurns=1)
 
 
 async def test_reasoning_is_streamed_apart_from_the_text() -> None:
-    async with ScriptedModel(says("4", reasoning="two and two")) as model, sidecar(options(model)) as host:
+    reply = says("4", reasoning="two and two")
+    async with ScriptedModel(reply, dialect="llamacpp") as model, sidecar(options(model)) as host:
         result = await host.submit("2+2")
     assert "".join(e["text"] for e in host.kinds("assistantReasoningDelta")) == "two and two"
-    assert result["message"] == {"role": "assistant", "content": "4", "reasoning": "two and two"}
+    assert (result["message"]["content"], result["message"]["reasoning"]) == ("4", "two and two")
 
 
 async def test_usage_is_counted_by_turn_and_by_run(tmp_path: Path) -> None:

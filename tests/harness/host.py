@@ -79,7 +79,8 @@ class Host:
 
     def send(self, method: str, params: Any = None, *, request_id: str | None = None) -> "asyncio.Future[Any]":
         """Sends at once, so that several requests can be under way; the future raises RequestFailed."""
-        return asyncio.ensure_future(self._request(method, params, request_id))
+        sent = self.client.protocol.send_request(method, params, msg_id=request_id)
+        return asyncio.ensure_future(self._answered(method, asyncio.wrap_future(sent)))
 
     async def submit(self, prompt: Any = "go", **params: Any) -> Json:
         """agent/submit; events are in `events` by the time it returns."""
@@ -87,7 +88,9 @@ class Host:
         return result
 
     def notify(self, method: str, params: Any) -> None:
-        self.client.protocol.notify(method, params)
+        """Sends a notification; an `id` to cancel is given as `{"id": …}`."""
+        typed = types.CancelParams(id=params["id"]) if method == "$/cancelRequest" else params
+        self.client.protocol.notify(method, typed)
 
     async def wait_for(self, what: Callable[[], Any]) -> Any:
         """Waits until `what()` is true, looking again whenever something arrives."""
@@ -120,9 +123,9 @@ class Host:
         types = [e["event"]["type"] for e in self.events]
         return [t for i, t in enumerate(types) if not (i and t == types[i - 1] and t.endswith("Delta"))]
 
-    async def _request(self, method: str, params: Any, request_id: str | None) -> Any:
+    async def _answered(self, method: str, sent: "asyncio.Future[Any]") -> Any:
         try:
-            result = await self.client.protocol.send_request_async(method, params, request_id)
+            result = await sent
         except JsonRpcException as error:
             raise RequestFailed(error.code, error.message, error.data) from None
         row = METHODS.get(method)
