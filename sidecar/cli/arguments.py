@@ -1,0 +1,128 @@
+"""The words of the command line: commands, flags, and what it says of itself. Imports little, to start quickly."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from sidecar import __version__
+
+PROGRAM = "agent-sidecar"
+
+WRONG_USAGE = 2
+
+ABOUT = """\
+Agent Sidecar {version}: an agent in a process beside your editor. It runs the whole tool
+loop for a host that speaks JSON-RPC to it over pipes: model, tools, permissions, MCP servers.
+
+  {program} demo              see it work: no key, no network, about ten seconds
+  {program} ask "..."         one prompt, answered here, with OPENAI_API_KEY or a local Ollama
+  {program} chat              the same, as a conversation
+  {program} doctor            check the configuration, keys, model and MCP servers
+
+An editor spawns it and talks to its stdin and stdout, framed as for a language server:
+
+  Neovim       vim.lsp.start({{ name = "agent-sidecar", cmd = {{ "agent-sidecar" }} }})
+  VS Code      new LanguageClient("agent", {{ command: "agent-sidecar" }}, {{}})
+  a program    agent-sidecar serve, or the Python package sidecar_client
+
+More: {program} --help, {program} COMMAND --help, and protocol.md for the wire.
+"""
+
+
+def about() -> str:
+    """What a person sees who starts it without arguments."""
+    return ABOUT.format(program=PROGRAM, version=__version__)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"{PROGRAM}: error: {message}; see `{self.prog} --help`\n")
+        sys.exit(WRONG_USAGE)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Every command and its flags; the result holds `command`, None where there was none."""
+    parser = _Parser(
+        prog=PROGRAM,
+        description="An agent behind LSP framing: tools, permissions, MCP servers and the model loop.",
+        epilog="Without a command it serves when stdin is a pipe, and explains itself on a terminal.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    _add_common(parser, default=None)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    for name, summary, add_flags in (
+        ("serve", "serve one host on stdin and stdout, as an editor starts it", None),
+        ("ask", "answer one prompt here", _add_ask),
+        ("chat", "hold a conversation here", _add_run),
+        ("demo", "show a whole run: no key, no network", None),
+        ("doctor", "check configuration, keys, model and MCP servers", _add_json),
+    ):
+        command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        _add_common(command, default=argparse.SUPPRESS)
+        if add_flags:
+            add_flags(command)
+    return parser
+
+
+def serve_flags(flags: argparse.Namespace) -> list[str]:
+    """The flags of the sidecar that a command spawns; paths hold wherever it works."""
+    files = {"--config": flags.config, "--log-file": flags.log_file}
+    words = {"--model": flags.model, "--log-level": flags.log_level}
+    given = {**{flag: file and str(Path(file).absolute()) for flag, file in files.items()}, **words}
+    return [word for flag, value in given.items() if value is not None for word in (flag, value)]
+
+
+def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+    group = parser.add_argument_group("settings")
+    group.add_argument("--model", default=default, help="which model, as provider/model")
+    group.add_argument(
+        "--config", default=default, metavar="FILE", help="configuration in place of the user's own"
+    )
+    group.add_argument(
+        "--cwd", default=default, metavar="FOLDER", help="the workspace; default: the folder you are in"
+    )
+    group.add_argument("--log-file", default=default, metavar="FILE", help="where the sidecar writes its log")
+    group.add_argument(
+        "--log-level", default=default, choices=("debug", "info", "warning", "error"), help="default: warning"
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="JSON on stdout, for programs")
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--system", metavar="TEXT", help="the system prompt")
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="PERMISSION",
+        help="do not ask about this permission or tool, such as write, mcp:git or 'git__*'; may be repeated",
+    )
+    parser.add_argument("--max-turns", type=_positive, metavar="N", help="how many answers of the model at most")
+    parser.add_argument("--json", action="store_true", help="the raw events on stdout, one a line")
+
+
+def _add_ask(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "prompt", nargs="*", help="what to ask; `-` stands for stdin, which is also read when nothing is given"
+    )
+    _add_run(parser)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Raises SystemExit with status 2 for wrong usage, 0 for --help and --version."""
+    return build_parser().parse_args(arguments)

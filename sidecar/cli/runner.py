@@ -1,0 +1,39 @@
+"""Runs a command and turns whatever ends it into an exit status: the last boundary before the shell."""
+
+import argparse
+import asyncio
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sidecar.cli.arguments import serve_flags
+from sidecar.cli.host import COMMAND, FAILED, INTERRUPTED, WRONG_USAGE, Spawn, UsageError, complain
+
+
+def run(place: tuple[str, str], flags: argparse.Namespace, sidecar: Sequence[str] | None) -> int:
+    """Runs the function at `place` (module, name) with the flags."""
+    module, name = place
+    command = getattr(importlib.import_module(module), name)
+    try:
+        spawn = _spawn_of(flags, sidecar or COMMAND)
+        return int(command(flags, spawn))
+    except UsageError as error:
+        complain(str(error))
+        return WRONG_USAGE
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left. Nothing may be flushed into the broken pipe at exit.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _spawn_of(flags: argparse.Namespace, command: Sequence[str]) -> Spawn:
+    if flags.cwd is not None and not Path(flags.cwd).is_dir():
+        raise UsageError(f"--cwd: {flags.cwd!r} is no folder")
+    shows_log = flags.log_level is not None and flags.log_file is None
+    return Spawn(command=(*command, *serve_flags(flags)), cwd=flags.cwd, shows_log=shows_log)
