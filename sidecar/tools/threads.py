@@ -8,7 +8,7 @@ import asyncio
 import concurrent.futures
 import contextvars
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
 from contextlib import closing
 from typing import Any, ParamSpec, TypeVar
 
@@ -54,7 +54,7 @@ def from_thread(work: Coroutine[Any, Any, T]) -> T:
     return bridge.run(work)
 
 
-async def iterate_in_thread(items: Generator[T, None, None]) -> AsyncIterator[T]:
+async def iterate_in_thread(items: Generator[T, None, None]) -> AsyncGenerator[T, None]:
     """The items of a plain generator that runs in one thread from its first item to its end."""
     queue: asyncio.Queue[T] = asyncio.Queue(maxsize=1)
 
