@@ -59,6 +59,7 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("sidecar/tools/arguments.py", "jsonschema"): "100 ms, and needed by the first call alone",
     ("sidecar/tools/arguments.py", "jsonschema.validators"): "as jsonschema",
     ("sidecar/tools/arguments.py", "referencing"): "as jsonschema",
+    ("sidecar/tools/schema.py", "docstring_parser"): "15 ms, and needed by who makes tools of functions alone",
     ("sidecar/tools/registry.py", "difflib"): "10 ms, and needed for invented tool names alone",
 }
 """Imports inside functions: (file, module) and the reason, which is start-up time almost always."""
