@@ -21,7 +21,7 @@ async def neovim(options: dict[str, Any], folder: Path) -> dict[str, Any]:
     command = json.dumps([sys.executable, "-m", "sidecar"])
     process = await asyncio.create_subprocess_exec(
         NVIM, "--headless", "-u", "NONE", "-l", DRIVER, command, json.dumps(options), folder,
-        env=clean_environment(), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={**clean_environment(), "HOME": str(folder)}, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     async with asyncio.timeout(45):
         out, errors = await process.communicate()
