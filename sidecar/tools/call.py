@@ -22,6 +22,9 @@ from sidecar.tools.permit import OpenQuestions, Permit
 from sidecar.tools.scope import InvocationScope
 from sidecar.tools.truncation import cut
 
+MAX_DEPTH = 16
+"""How deep tools may call tools (own choice): one that calls itself has to end."""
+
 logger = logging.getLogger("sidecar.tools")
 
 InvokeOther = Callable[[str, Any, InvocationScope, str], Awaitable[ToolInvocation]]
@@ -194,9 +197,12 @@ class Call:
             with watch.paused():
                 await self._scope.emit(event)
 
-        scope = evolve(self._scope, cancellation=token, approve=approve, ask=ask, emit=emit)
+        depth = self._scope.depth + 1
+        scope = evolve(self._scope, cancellation=token, approve=approve, ask=ask, emit=emit, depth=depth)
 
         async def invoke(name: str, args: JsonObject) -> ToolResult:
+            if depth > MAX_DEPTH:
+                raise self._broken(f"its calls are nested more than {MAX_DEPTH} deep")
             # Under this call's id, because the host has never heard of another.
             invocation = await self._invoke_other(name, args, scope, self._call.call_id)
             if invocation.error is not None:

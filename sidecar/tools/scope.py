@@ -39,7 +39,7 @@ class InvocationScope:
     toolExecutionProgress and warning events; `remember` the rule that somebody's answer keeps; `audit` hears
     of every decision, with the answer where somebody was asked. `timeout_secs` is the limit of one call, less
     the time that people take to answer; a tool's own limit wins. `max_result_bytes` is how much of a result a
-    model is shown.
+    model is shown. `depth` counts the calls that this one is made inside of.
     """
 
     session_id: str | None = None
@@ -56,3 +56,4 @@ class InvocationScope:
     audit: Callable[[ToolCall, PermissionDecision, ApprovalAnswer | None], None] = _not_audited
     timeout_secs: float = 60.0
     max_result_bytes: int = 65536
+    depth: int = 0
