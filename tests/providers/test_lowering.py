@@ -92,6 +92,14 @@ def test_a_name_that_another_tool_bears_already_is_not_given_twice() -> None:
     assert (lowered.wire_name("a.b"), lowered.wire_name(taken)) == (first, taken)
 
 
+def test_two_names_with_the_same_digest_are_told_apart() -> None:
+    names = ["\u4e14\u4ed6", "\u4e2e\u4ff2"]  # Found by trying: the digests of both begin with the same 8 digits.
+    assert len({wire_name(name) for name in names}) == 1
+    lowered = lower_tools([tool(name) for name in names])
+    assert [lowered.registry_names[definition.name] for definition in lowered.tools] == names
+    assert [lowered.wire_name(name) for name in names] == [definition.name for definition in lowered.tools]
+
+
 def test_a_tool_that_only_history_knows_has_a_name_too() -> None:
     assert lower_tools([]).wire_name("gone.tool") == wire_name("gone.tool")
 

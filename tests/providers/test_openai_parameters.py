@@ -13,7 +13,7 @@ from sidecar.providers import open_provider
 from sidecar.providers.base import WarningPiece
 from sidecar.providers.options import ProviderOptions
 from tests.harness.asking import asks, pieces_of, provider_at, text_of
-from tests.harness.model_server import ScriptedModel, calls, events, raw, refuses, says, whole
+from tests.harness.model_server import Reply, ScriptedModel, SeenRequest, calls, events, raw, refuses, says, whole
 from tests.harness.tcp import tcp_server
 
 # Parameters ---------------------------------------------------------------------------------------------
@@ -64,11 +64,15 @@ async def test_a_parameter_that_a_server_refuses_is_left_out_with_a_warning(name
 
 
 async def test_a_server_that_refuses_everything_optional_is_asked_without() -> None:
-    names = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
-    refusals = (refuses(400, f"Unrecognized request argument supplied: {name}") for name in names)
-    async with ScriptedModel(*refusals, says("hi")) as model, provider_at(model) as provider:
+    def strict(seen: SeenRequest) -> Reply:
+        unknown = sorted(seen.body.keys() - {"model", "messages", "stream"})
+        return refuses(400, f"Unrecognized request argument supplied: {unknown[0]}") if unknown else says("hi")
+
+    async with ScriptedModel(answer=strict) as model, provider_at(model) as provider:
         assert text_of(await pieces_of(provider, asks(**LIMITED))) == "hi"
-    assert len(model.requests) == 5
+        assert len(model.requests) == 5
+        assert text_of(await pieces_of(provider, asks(**LIMITED))) == "hi"
+        assert len(model.requests) == 6
 
 
 async def test_a_value_that_is_too_large_is_not_taken_for_a_refused_parameter() -> None:

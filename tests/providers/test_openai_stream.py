@@ -131,6 +131,19 @@ async def test_a_stream_is_read_whatever_the_server_calls_it(content_type: str) 
     assert text_of(await read(raw(stream, content_type=content_type))) == "é"
 
 
+async def test_the_whole_text_so_far_beside_each_delta_is_not_said_again() -> None:
+    both = [
+        {"choices": [{"delta": {"content": "one "}, "message": {"content": "one "}}]},
+        {"choices": [{"delta": {"content": "two"}, "message": {"content": "one two"}, "finish_reason": "stop"}]},
+    ]
+    assert text_of(await read(events(*both))) == "one two"
+
+
+async def test_a_whole_completion_in_one_event_is_an_answer() -> None:
+    pieces = await read(events({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}, done=False))
+    assert pieces == [TextPiece(text="hi"), FinishPiece(reason="stop")]
+
+
 async def test_done_may_be_missing() -> None:
     assert await read(events(delta(content="hi"), delta("stop"), done=False)) == [
         TextPiece(text="hi"),
