@@ -1,6 +1,6 @@
 """`agent-sidecar ask` on a real pseudo-terminal, over a scripted sidecar: what a person sees, and their keys.
 
-Source: own choice, within "Command line" of README.md.
+Source: own choice.
 """
 
 import signal

@@ -1,6 +1,6 @@
 """`agent-sidecar ask` without a terminal, over a scripted sidecar: real processes, real pipes.
 
-Source: own choice, within "Command line" of README.md; exit status and streams as there.
+Source: own choice. Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted.
 """
 
 import json

@@ -1,6 +1,6 @@
 """`agent-sidecar chat` over a scripted sidecar: on a terminal and piped.
 
-Source: own choice, within "Command line" of README.md: Ctrl-C ends the run, Ctrl-D the chat.
+Source: own choice; Ctrl-C ends the run, Ctrl-D the chat.
 """
 
 import subprocess

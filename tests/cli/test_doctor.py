@@ -1,6 +1,6 @@
 """`agent-sidecar doctor`, for real: a real sidecar, a real MCP server, files and variables as people have them.
 
-Source: own choice, within "Command line" of README.md.
+Source: own choice.
 """
 
 import json

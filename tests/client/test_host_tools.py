@@ -84,5 +84,5 @@ async def test_a_host_tool_reports_progress_under_its_call_id(tmp_path: Path) ->
     async with sidecar(tmp_path, {"agent/submit": asks("tools/execute", params)}, tools=[shout]) as host:
         await host.submit("hi").result()
     (progress,) = [message for message in received(tmp_path) if message.get("method") == "$/progress"]
-    value = {"kind": "report", "done": 1, "total": 2, "message": "half way"}
+    value = {"kind": "report", "message": "half way", "percentage": 50}
     assert progress["params"] == {"token": "c-1", "value": value}

@@ -37,6 +37,7 @@ class Question:
     answer: asyncio.Future[JsonObject | ClientError]
 
     async def is_answered_within(self, limit_secs: float) -> bool:
+        """Waits for the answer, at most so long."""
         await asyncio.wait([self.answer], timeout=limit_secs)
         return self.answer.done()
 

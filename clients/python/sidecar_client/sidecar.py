@@ -12,13 +12,12 @@ from typing import Any, TypedDict, Unpack
 
 from sidecar_client.callbacks import call, guarded
 from sidecar_client.connection import Answerer, Connection, Question
-from sidecar_client.errors import BrokenStream, ClientError, NoAnswer
+from sidecar_client.errors import ClientError, NoAnswer
 from sidecar_client.frames import JsonObject
+from sidecar_client.handshake import described_by, initialize_params
 from sidecar_client.process import SidecarProcess
 from sidecar_client.runs import Run
 from sidecar_client.tools import HostTool, Tool, ToolCall, as_host_tool
-
-PROTOCOL_VERSION = "1.0"
 
 DEFAULT_COMMAND = (sys.executable, "-P", "-m", "sidecar")
 """The sidecar installed beside this library; it serves when its stdin is a pipe.
@@ -91,7 +90,7 @@ class Sidecar:
         opt_out_events: Sequence[str] = (),
         limits: Limits | None = None,
     ) -> None:
-        self._options = dict(options or {})
+        self._options = options or {}
         self._command = tuple(command)
         self._cwd = Path(cwd or ".").resolve()
         self._env = env
@@ -99,7 +98,7 @@ class Sidecar:
         self._on_input = on_input
         self._on_notification = guarded(on_notification) if on_notification else None
         self._on_stderr = guarded(on_stderr) if on_stderr else None
-        self._opt_out_events = list(opt_out_events)
+        self._opt_out_events = opt_out_events
         self._limits = limits or Limits()
         self._tools = {tool.name: tool for tool in map(as_host_tool, tools)}
         self._runs: dict[str, Run] = {}
@@ -215,30 +214,18 @@ class Sidecar:
             self._tools.pop(name, None)
 
     async def _shake_hands(self) -> None:
-        result = await self.request("initialize", self._initialize_params(), limit_secs=self._limits.start_secs)
-        self.server = _described_by(result)
+        params = initialize_params(
+            options=self._options,
+            folder=self._cwd,
+            answers_approvals=self._on_approval is not None,
+            answers_input=self._on_input is not None,
+            opt_out_events=self._opt_out_events,
+        )
+        result = await self.request("initialize", params, limit_secs=self._limits.start_secs)
+        self.server = described_by(result)
         self.notify("initialized", {})
         if self._tools:
             await self.register_tools(*self._tools.values())
-
-    def _initialize_params(self) -> JsonObject:
-        host = {
-            "protocolVersion": PROTOCOL_VERSION,
-            "approvals": self._on_approval is not None,
-            "input": self._on_input is not None,
-            "hostTools": True,
-            "hostModel": False,
-            "optOutEvents": self._opt_out_events,
-        }
-        folder = {"uri": self._cwd.as_uri(), "name": self._cwd.name}
-        return {
-            "processId": os.getpid(),
-            "clientInfo": {"name": "sidecar-client"},
-            "rootUri": folder["uri"],
-            "workspaceFolders": [folder],
-            "capabilities": {"experimental": {"agentSidecar": host}},
-            "initializationOptions": self._options,
-        }
 
     def _own(self, driving: Coroutine[Any, Any, None]) -> None:
         """Runs it as a task that ends with this sidecar at the latest."""
@@ -317,18 +304,6 @@ class Sidecar:
             run.take(params)
         elif self._on_notification:
             self._on_notification(method, params)
-
-
-def _described_by(result: Any) -> JsonObject:
-    """What the answer to `initialize` says of the sidecar. Raises BrokenStream when it comes from another."""
-    try:
-        described: JsonObject = result["capabilities"]["experimental"]["agentSidecar"]
-        version = str(described["protocolVersion"])
-    except (KeyError, TypeError):
-        raise BrokenStream("not a sidecar: it answers initialize without experimental.agentSidecar") from None
-    if version.partition(".")[0] != PROTOCOL_VERSION.partition(".")[0]:
-        raise BrokenStream(f"the sidecar speaks protocol {version}; this library speaks {PROTOCOL_VERSION}")
-    return described
 
 
 async def _finish(tasks: set[asyncio.Task[None]]) -> None:

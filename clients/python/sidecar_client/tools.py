@@ -32,7 +32,8 @@ class ToolCall:
 
     def progress(self, done: float | None = None, total: float | None = None, message: str | None = None) -> None:
         """Tells how far the tool is; shown to people, not to the model."""
-        said = {"done": done, "total": total, "message": message}
+        percentage = round(100 * done / total) if done is not None and total else None
+        said = {"message": message, "percentage": percentage}
         self.report({key: value for key, value in said.items() if value is not None})
 
 
@@ -51,6 +52,8 @@ class HostTool:
     required_permissions: Sequence[str] = ()
     requires_approval: bool = False
     tags: Sequence[str] = ()
+    timeout_secs: float | None = None
+    """How long a call may take, in place of the sidecar's own limit."""
     call_parameter: str | None = None
     """The parameter of `function` that takes the ToolCall."""
 
@@ -75,7 +78,9 @@ class HostTool:
 
     def definition(self) -> JsonObject:
         """What `tools/register` takes."""
+        limit = {} if self.timeout_secs is None else {"timeoutSecs": self.timeout_secs}
         return {
+            **limit,
             "name": self.name,
             "description": self.description,
             "inputSchema": self.input_schema,

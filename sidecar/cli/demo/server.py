@@ -64,6 +64,7 @@ class Server:
         self._running: dict[Any, threading.Event] = {}
 
     def serve(self) -> None:
+        """Takes message after message; calls that still run then end with the process."""
         for line in sys.stdin.buffer:
             self._take(json.loads(line))
 
