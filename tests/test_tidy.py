@@ -245,8 +245,8 @@ def test_an_event_is_named_as_on_the_wire(event: type) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "command",
-    ["ruff check .", "ruff format --check .", "mypy"],
-    ids=lambda command: command.partition(" .")[0],
+    ["ruff check .", "ruff format --check sidecar clients tests", "mypy"],
+    ids=lambda command: " ".join(command.split()[:2]),
 )
 def test_the_linters_have_nothing_to_say(command: str) -> None:
     done = subprocess.run([sys.executable, "-m", *command.split()], cwd=ROOT, capture_output=True, text=True)
