@@ -197,9 +197,26 @@ def grandchild(call: Call) -> Json:
 
 
 def start_grandchild(*, is_detached: bool) -> int:
-    """A process that ignores SIGTERM and keeps our stdout open."""
-    code = "import signal, threading; signal.signal(signal.SIGTERM, signal.SIG_IGN); threading.Event().wait(120)"
-    return subprocess.Popen((sys.executable, "-I", "-S", "-c", code), start_new_session=is_detached).pid
+    """A process that ignores SIGTERM and keeps our stdout open.
+
+    It is either in our process group, with an environment of its own, or in a session of its own.
+    """
+    ours, theirs = os.pipe()
+    command = (sys.executable, "-I", "-S", "-c", GRANDCHILD, str(theirs))
+    environ = dict(os.environ) if is_detached else {}
+    process = subprocess.Popen(command, start_new_session=is_detached, env=environ, pass_fds=(theirs,))
+    os.close(theirs)
+    os.read(ours, 1)  # By then it ignores SIGTERM.
+    os.close(ours)
+    return process.pid
+
+
+GRANDCHILD = """
+import os, signal, sys, threading
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.write(int(sys.argv[1]), b".")
+threading.Event().wait(120)
+"""
 
 
 def garbage(call: Call) -> None:
