@@ -219,14 +219,12 @@ def missing_docstrings(module: Module) -> Iterator[str]:
     if not ast.get_docstring(module.tree):
         yield f"{module.path}:1: the module has no docstring"
     for node in module.tree.body:
-        match node:
-            case ast.ClassDef() if not node.name.startswith("_"):
-                yield from _undocumented(module, node, node.name)
-                if not node.bases:
-                    for member in _public_methods(node):
-                        yield from _undocumented(module, member, f"{node.name}.{member.name}")
-            case ast.FunctionDef() | ast.AsyncFunctionDef() if not node.name.startswith("_"):
-                yield from _undocumented(module, node, node.name)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from _undocumented(module, node, node.name)
+            for method in () if node.bases else _public_functions(node):
+                yield from _undocumented(module, method, f"{node.name}.{method.name}")
+    for function in _public_functions(module.tree):
+        yield from _undocumented(module, function, function.name)
 
 
 def vague_class_names(module: Module) -> Iterator[str]:
@@ -265,15 +263,13 @@ def wrong_loggers(module: Module) -> Iterator[str]:
                 yield f"{module.path}:{node.lineno}: logger {name!r} instead of 'sidecar.{module.package}'"
 
 
-def _public_methods(owner: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for member in _functions_of(owner):
-        told_elsewhere = {"property", "overload", "setter"} & set(map(_last_name, member.decorator_list))
-        if not member.name.startswith("_") and not told_elsewhere:
-            yield member
-
-
-def _functions_of(owner: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [member for member in owner.body if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef)]
+def _public_functions(owner: ast.ClassDef | ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Those that need words of their own: no properties, no spellings of an overloaded function."""
+    for member in owner.body:
+        if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) and not member.name.startswith("_"):
+            decorators = set(map(_last_name, member.decorator_list))
+            if not decorators & {"property", "overload", "setter"}:
+                yield member
 
 
 def _undocumented(
