@@ -99,7 +99,8 @@ class Provider(Protocol):
         """One answer, piece by piece. An async generator: closing it ends the request at once.
 
         Raises ModelError (modelError, modelTimeout, contextOverflow) with `retryable` set truthfully, before
-        or between pieces. Returning without a FinishPiece means the stream broke off.
+        or between pieces; ConfigurationError or an `io` SidecarError for a key, proxy, certificate or script
+        that cannot be used. Returning without a FinishPiece, which is always the last, means the stream broke off.
         """
         ...
 

@@ -12,6 +12,8 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
+from attrs import frozen
+
 from sidecar import __version__
 from sidecar.protocol.errors import ConfigurationError, ModelError
 from sidecar.protocol.messages import ModelInfo
@@ -50,16 +52,17 @@ class OpenAIChat:
         self._base_url = options.base_url
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
-        self._last_lowered: tuple[tuple[ToolDefinition, ...], LoweredTools] = ((), lower_tools(()))
+        self._last_tools = _Tools.of(())
         self._refused: dict[str, set[str]] = {}
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelPiece, None]:
         """See `Provider.stream`. Raises ConfigurationError, too: keys are looked up when they are needed."""
-        lowered = self._lowered(request.tools)
+        tools = self._tools(request.tools)
+        lowered = tools.lowered
         written = wire_messages(request, provider=self.name, wire_name=lowered.wire_name)
         connection = await self._connected()
         reader = ChunkReader(connection.endpoint, model=request.model, registry_names=lowered.registry_names)
-        answer = await self._asked(connection, request, written.messages, lowered)
+        answer = await self._asked(connection, request, written.messages, tools)
         async with aclosing(answer):
             for warning in (*lowered.warnings, *written.warnings, *self._left_out(request)):
                 yield warning
@@ -93,28 +96,26 @@ class OpenAIChat:
     # The request ----------------------------------------------------------------------------------------
 
     async def _asked(
-        self, connection: Connection, request: ModelRequest, messages: list[JsonObject], lowered: LoweredTools
+        self, connection: Connection, request: ModelRequest, messages: list[JsonObject], tools: "_Tools"
     ) -> Answer:
         """The answer to the request, made again without a parameter that the server refuses to know.
 
         What a model refused is remembered, so that this costs one request in the life of the provider.
         """
+        url = endpoint_url(self._base_url, "chat/completions")
         while True:
-            body = self._body(request, messages, lowered)
+            body = self._body(request, messages)
             try:
-                return await connection.post(
-                    endpoint_url(self._base_url, "chat/completions"), _encoded(body), model=request.model
-                )
+                return await connection.post(url, _encoded(body, tools), model=request.model)
             except ModelError as error:
                 refused = [name for name in _OPTIONAL_PARAMETERS if name in body and _refuses(error, name)]
                 if not refused:
                     raise
                 self._refused.setdefault(request.model, set()).add(refused[0])
 
-    def _body(self, request: ModelRequest, messages: list[JsonObject], lowered: LoweredTools) -> JsonObject:
+    def _body(self, request: ModelRequest, messages: list[JsonObject]) -> JsonObject:
+        """All of the request but the tools, which `_encoded` adds."""
         body: JsonObject = {"model": request.model, "messages": messages, "stream": True}
-        if lowered.tools:
-            body["tools"] = [_tool(tool) for tool in lowered.tools]
         optional: dict[str, Any] = {"stream_options": {"include_usage": True}, "temperature": request.temperature}
         if name := self._limit_parameter(request.model):
             optional[name] = request.max_output_tokens
@@ -149,12 +150,10 @@ class OpenAIChat:
                 message=f"{self.name} does not take {name} for {request.model!r}; it was left out{effect}",
             )
 
-    def _lowered(self, tools: tuple[ToolDefinition, ...]) -> LoweredTools:
-        known, lowered = self._last_lowered
-        if tools != known:
-            lowered = lower_tools(tools)
-            self._last_lowered = (tools, lowered)
-        return lowered
+    def _tools(self, definitions: tuple[ToolDefinition, ...]) -> "_Tools":
+        if definitions != self._last_tools.definitions:
+            self._last_tools = _Tools.of(definitions)
+        return self._last_tools
 
     # The answer -----------------------------------------------------------------------------------------
 
@@ -205,6 +204,21 @@ class OpenAIChat:
         )
 
 
+@frozen(kw_only=True)
+class _Tools:
+    """Tools as they go out, kept from turn to turn: with many of them they are most of a request."""
+
+    definitions: tuple[ToolDefinition, ...]
+    lowered: LoweredTools
+    text: str
+
+    @classmethod
+    def of(cls, definitions: tuple[ToolDefinition, ...]) -> "_Tools":
+        lowered = lower_tools(definitions)
+        text = _as_json([_tool(tool) for tool in lowered.tools])
+        return cls(definitions=definitions, lowered=lowered, text=text)
+
+
 def endpoint_url(base_url: str, path: str = "") -> str:
     """The URL below the base. `/v1` is added where the base has no path, and a query (Azure) is kept."""
     parts = urlsplit(base_url.strip())
@@ -221,9 +235,16 @@ def _tool(tool: ToolDefinition) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _encoded(body: JsonObject) -> bytes:
+def _encoded(body: JsonObject, tools: _Tools) -> bytes:
+    text = _as_json(body)
+    if tools.lowered.tools:
+        text = f'{text[:-1]},"tools":{tools.text}}}'
     # A lone surrogate, which a tool's output may hold, is no Unicode; servers refuse the whole request for it.
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return text.encode("utf-8", "replace")
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _refuses(error: ModelError, parameter: str) -> bool:

@@ -148,6 +148,8 @@ class _Writer:
 
     def _user_content(self, content: Content) -> str | list[JsonObject]:
         """Plain text where that is all there is: many servers take nothing else."""
+        if isinstance(content, str):
+            return content
         parts = list(self._parts(content))
         if all(part["type"] == "text" for part in parts):
             return _joined(parts)
@@ -155,6 +157,8 @@ class _Writer:
 
     def _text(self, content: Content) -> str:
         """The content of a message whose role can hold nothing but text."""
+        if isinstance(content, str):
+            return content
         parts = list(self._parts(content))
         return _joined([p if p["type"] == "text" else self._left_out(f"{p['type']} content") for p in parts])
 

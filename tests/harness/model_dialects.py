@@ -67,7 +67,10 @@ Parts = Iterator[tuple[list[Chunk], Chunk]]
 
 
 def _openai(answer: Answer) -> Parts:
-    """Role first, name first, arguments in pieces, `usage: null` everywhere and a last chunk without choices."""
+    """Role first, name first, arguments in pieces, `usage: null` everywhere, a last chunk without choices.
+
+    Reasoning is not shown: OpenAI keeps it to itself.
+    """
     counting = {"usage": None} if answer.usage else {}
     yield _choice({"role": "assistant", "content": None if answer.calls else "", "refusal": None}), counting
     for text in answer.pieces(answer.text):

@@ -3,6 +3,9 @@
 Source: protocol.md, "Options"; OLLAMA_HOST as Ollama reads it; everything else is our own choice.
 """
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from sidecar.providers.replay import Replay
 from tests.harness.asking import pieces_of, provider_at, text_of
 from tests.harness.model_server import ScriptedModel, says
 
+ROOT = Path(__file__).resolve().parents[2]
 SECRET = "sk-very-secret-1234"
 
 
@@ -206,6 +210,12 @@ def test_ollamas_own_variable_moves_it(host: str, url: str) -> None:
 def test_a_variable_that_holds_no_address_is_named(host: str) -> None:
     with pytest.raises(ConfigurationError, match="OLLAMA_HOST"):
         resolved("ollama", OLLAMA_HOST=host)
+
+
+def test_knowing_the_providers_does_not_load_what_they_need() -> None:
+    program = "import sys, sidecar.providers; print(*({'httpx', 'httpx_sse', 'ssl'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 # Addresses ----------------------------------------------------------------------------------------------
