@@ -13,21 +13,21 @@ PROGRAM = "agent-sidecar"
 WRONG_USAGE = 2
 
 ABOUT = """\
-Agent Sidecar {version}: an agent in a process beside your editor. It runs the whole tool
-loop for a host that speaks JSON-RPC to it over pipes: model, tools, permissions, MCP servers.
+Agent Sidecar {version}: an agent in a process beside your editor. It runs the
+whole tool loop for a host: model, tools, permissions and MCP servers.
 
-  {program} demo              see it work: no key, no network, about ten seconds
-  {program} ask "..."         one prompt, answered here, with OPENAI_API_KEY or a local Ollama
-  {program} chat              the same, as a conversation
-  {program} doctor            check the configuration, keys, model and MCP servers
+  {program} demo         see it work: no key, no network, ten seconds
+  {program} ask "..."    one prompt, with OPENAI_API_KEY or a local Ollama
+  {program} chat         the same, as a conversation
+  {program} doctor       check configuration, keys, model, MCP servers
 
-An editor spawns it and talks to its stdin and stdout, framed as for a language server:
+An editor spawns it and speaks to its stdin and stdout, as to a language server:
 
-  Neovim       vim.lsp.start({{ name = "agent-sidecar", cmd = {{ "agent-sidecar" }} }})
-  VS Code      new LanguageClient("agent", {{ command: "agent-sidecar" }}, {{}})
-  a program    agent-sidecar serve, or the Python package sidecar_client
+  Neovim     vim.lsp.start({{ name = "agent", cmd = {{ "{program}" }} }})
+  VS Code    new LanguageClient("agent", {{ command: "{program}" }}, {{}})
+  Python     from sidecar_client import Sidecar
 
-More: {program} --help, {program} COMMAND --help, and protocol.md for the wire.
+More: {program} --help, and protocol.md for what goes over the wire.
 """
 
 

@@ -16,7 +16,7 @@ from sidecar_client import ClientError, Sidecar, SidecarExited
 
 from sidecar.cli import wording
 from sidecar.cli.ask import submit_params
-from sidecar.cli.host import DONE, FAILED, Spawn, open_screen, report_failure, report_run, sidecar_for
+from sidecar.cli.host import DONE, FAILED, INTERRUPTED, Spawn, open_screen, report_failure, report_run, sidecar_for
 from sidecar.cli.interrupts import Interrupts
 from sidecar.cli.permissions import session_allowing
 from sidecar.cli.person import Person
@@ -43,6 +43,8 @@ def chat(flags: argparse.Namespace, spawn: Spawn) -> int:
             runner.run(sidecar.__aenter__())
         except ClientError as error:
             return report_failure(error)
+        if sys.stdin.isatty():
+            screen.line(screen.terminal.style("/help lists commands, Ctrl-D leaves", "dim"))
         try:
             conversation = Conversation(flags, sidecar, screen, JsonView(screen) if flags.json else view)
             return _converse(runner, conversation)
@@ -59,7 +61,10 @@ def _converse(runner: asyncio.Runner, conversation: "Conversation") -> int:
             continue
         if line.strip() == "/quit":
             break
-        status = runner.run(conversation.take(line.strip()))
+        try:
+            status = runner.run(conversation.take(line.strip()))
+        except KeyboardInterrupt:
+            status = INTERRUPTED
         if conversation.is_over:
             return FAILED
     return DONE if sys.stdin.isatty() else status
@@ -75,6 +80,7 @@ def line_reader(screen: Screen) -> Callable[[], str | None]:
     def read() -> str | None:
         while True:
             try:
+                screen.line()
                 return _input("> ")
             except KeyboardInterrupt:
                 screen.line("(Ctrl-D leaves)")

@@ -106,7 +106,7 @@ class RunView:
             case {"type": "turnComplete"}:
                 self._complete_turn(event)
             case {"type": "runCompleted"}:
-                self._complete_run()
+                self._complete_run(is_whole=event.get("stopReason") == "stop")
             case {"type": str(kind)} if kind.startswith("tool"):
                 self._show_call(event)
             case _:
@@ -120,11 +120,11 @@ class RunView:
         self._totals.tokens += usage.get("totalTokens") or 0
         self.screen.end_answer()
 
-    def _complete_run(self) -> None:
+    def _complete_run(self, *, is_whole: bool) -> None:
         self._waiting_for = ""
         self._calls.clear()
         self.screen.live(())
-        if self.show_totals and self.screen.terminal.notes:
+        if is_whole and self.show_totals and self.screen.terminal.notes:
             self.screen.line(self.screen.terminal.style(self._totals_line(), "dim"))
 
     def _totals_line(self) -> str:

@@ -203,6 +203,16 @@ async def test_a_second_ctrl_c_kills_a_sidecar_that_does_not_react(tmp_path: Pat
         assert "Traceback" not in terminal.text
 
 
+async def test_ctrl_c_while_it_starts_ends_it(tmp_path: Path) -> None:
+    script = {"initialize": [{"stderr": "starting\n"}, {"wait": "never"}]}
+    command = cli("ask", "--log-level", "debug", "hi", sidecar=scripted(tmp_path, script))
+    async with on_terminal(command) as terminal:
+        await terminal.sees("starting")
+        terminal.press("\x03")
+        assert await terminal.ends() == 130
+        assert "Traceback" not in terminal.text
+
+
 async def test_sigterm_ends_it_in_order(tmp_path: Path) -> None:
     async with on_terminal(cli("ask", "hi", sidecar=scripted(tmp_path, CANCELLABLE))) as terminal:
         await terminal.sees("Working")
@@ -236,3 +246,12 @@ async def test_a_narrow_terminal_gets_narrow_lines(tmp_path: Path) -> None:
         ]
         terminal.press("n")
         assert await terminal.ends() == 0
+
+
+async def test_without_arguments_it_explains_itself_in_80_columns() -> None:
+    async with on_terminal(cli()) as terminal:
+        assert await terminal.ends() == 0
+        assert terminal.picture[0].startswith("Agent Sidecar ")
+        lines = terminal.text.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert [line for line in lines if "agent-sidecar demo" in line]

@@ -276,3 +276,11 @@ print(sorted(parts & {"server", "agent", "tools", "providers", "mcp", "permissio
         [sys.executable, "-c", program], env=environment(), capture_output=True, timeout=LIMIT_SECS, check=True
     )
     assert done.stdout.splitlines()[-1] == b"[]"
+
+
+def test_flags_without_a_command_are_told_where_to_go() -> None:
+    done = subprocess.run(
+        cli("--model", "a/b"), stdin=subprocess.DEVNULL, env=environment(), capture_output=True, timeout=LIMIT_SECS
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"agent-sidecar: error: to serve, say `agent-sidecar serve` before any flags\n"
