@@ -19,10 +19,17 @@ DRIVER = Path(__file__).parent / "neovim_host.lua"
 async def neovim(options: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Runs the driver; what it saw."""
     command = json.dumps([sys.executable, "-m", "sidecar"])
+    flags = ("--headless", "-u", "NONE", "-l", DRIVER)
     process = await asyncio.create_subprocess_exec(
-        NVIM, "--headless", "-u", "NONE", "-l", DRIVER, command, json.dumps(options), folder,
-        env={**clean_environment(), "HOME": str(folder)}, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        NVIM,
+        *flags,
+        command,
+        json.dumps(options),
+        folder,
+        env={**clean_environment(), "HOME": str(folder)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     async with asyncio.timeout(45):
         out, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
