@@ -27,7 +27,6 @@ from sidecar.mcp.manager import McpManager
 from sidecar.mcp.results import McpToolDefinition
 from sidecar.permissions.book import PermissionBook
 from sidecar.permissions.model import PermissionConfig
-from sidecar.protocol.errors import ConfigurationError
 from sidecar.protocol.messages import PermissionOptions
 from sidecar.protocol.values import ToolSource
 from sidecar.server.guard import take_standard_streams
@@ -164,11 +163,6 @@ def _registry(options: Options, host: Host) -> ToolRegistry:
     registry = ToolRegistry()
     wanted = options.builtin_tools
     names = set(BUILTIN) if wanted is None or wanted is True else set(wanted or ())
-    for unknown in sorted(names - set(BUILTIN)):
-        raise ConfigurationError(
-            f"builtinTools: there is no built-in tool {unknown!r}; there are {', '.join(BUILTIN)}",
-            path="builtinTools",
-        )
     for name in BUILTIN:
         if name in names:
             registry.register(BUILTIN[name](), category="files", source=ToolSource(type="builtin"))

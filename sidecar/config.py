@@ -7,7 +7,7 @@ weight. Imported by `app` alone; everyone else gets plain arguments.
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,11 +15,13 @@ from urllib.parse import unquote, urlsplit
 from attrs import frozen
 
 from sidecar.agent.config import CycleConfig
+from sidecar.permissions.model import misspelt_entry
 from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.errors import TOOL_ERROR_KINDS, ConfigurationError, ErrorAction
 from sidecar.protocol.messages import PermissionOptions
 from sidecar.protocol.values import JsonObject
-from sidecar.providers.options import ProviderOptions
+from sidecar.providers.options import ProviderOptions, check_options
+from sidecar.tools.builtin import BUILTIN
 
 
 @frozen(kw_only=True)
@@ -90,32 +92,62 @@ def layered(*sources: JsonObject) -> JsonObject:
 
 
 def read_options(raw: JsonObject, *, path: str) -> Options:
-    """Options from JSON. Raises DecodeError with a path below `path`."""
+    """Options from JSON. Raises DecodeError with a path below `path` for the first thing that is wrong."""
     options = decode(raw, Options, path=path)
-    _check_policy(options.cycle.error_policy if options.cycle else None, f"{path}.cycle.errorPolicy")
-    if options.cycle is not None:
-        _check_limits(options.cycle, f"{path}.cycle")
+    for place, reason in _faults(options):
+        raise DecodeError(f"{path}.{place}" if path else place, reason)
     return options
 
 
-def _check_policy(policy: Mapping[str, ErrorAction] | None, path: str) -> None:
-    for kind in policy or {}:
+def _faults(options: Options) -> Iterator[tuple[str, str]]:
+    """What a type cannot say: where, and what is wrong there."""
+    yield from _number_faults("", {"maxFrameBytes": options.max_frame_bytes})
+    if options.cycle is not None:
+        yield from _cycle_faults(options.cycle)
+    if options.permissions is not None and (wrong := misspelt_entry(options.permissions)):
+        yield f"permissions.{wrong[0]}", wrong[1]
+    for name, provider in (options.providers or {}).items():
+        try:
+            check_options(name, provider)
+        except ConfigurationError as error:
+            yield error.path, error.message.removeprefix(f"{error.path}: ")
+    if isinstance(options.builtin_tools, tuple):
+        for index, tool in enumerate(options.builtin_tools):
+            if tool not in BUILTIN:
+                yield (
+                    f"builtinTools[{index}]",
+                    f"there is no built-in tool {tool!r}; there are {', '.join(BUILTIN)}",
+                )
+
+
+def _cycle_faults(cycle: CycleOptions) -> Iterator[tuple[str, str]]:
+    for kind in cycle.error_policy or {}:
         if kind not in TOOL_ERROR_KINDS:
-            raise DecodeError(f"{path}.{kind}", f"is no error kind; known are {', '.join(TOOL_ERROR_KINDS)}")
-
-
-def _check_limits(cycle: CycleOptions, path: str) -> None:
-    at_least_one = {"maxTurns": cycle.max_turns, "maxToolResultBytes": cycle.max_tool_result_bytes}
-    for name, value in at_least_one.items():
-        if value is not None and value < 1:
-            raise DecodeError(f"{path}.{name}", f"must be at least 1, not {value}")
-    above_zero = {
+            yield f"cycle.errorPolicy.{kind}", f"is no error kind; known are {', '.join(TOOL_ERROR_KINDS)}"
+    counts = {
+        "maxTurns": cycle.max_turns,
+        "maxToolResultBytes": cycle.max_tool_result_bytes,
+        "repeatWarning": cycle.repeat_warning,
+        "repeatLimit": cycle.repeat_limit,
         "toolTimeoutSecs": cycle.tool_timeout_secs,
         "approvalTimeoutSecs": cycle.approval_timeout_secs,
     }
-    for name, seconds in above_zero.items():
-        if seconds is not None and seconds <= 0:
-            raise DecodeError(f"{path}.{name}", f"must be more than 0, not {seconds}")
+    yield from _number_faults("cycle.", counts)
+    waits = {
+        "maxRetries": cycle.max_retries,
+        "maxRetryDelaySecs": cycle.max_retry_delay_secs,
+        "serverWaitSecs": cycle.server_wait_secs,
+    }
+    yield from _number_faults("cycle.", waits, zero=True)
+
+
+def _number_faults(
+    place: str, numbers: Mapping[str, float | None], *, zero: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Numbers that must be more than 0 or, with `zero`, at least that."""
+    for name, number in numbers.items():
+        if number is not None and (number < 0 or (number == 0 and not zero)):
+            yield f"{place}{name}", f"must be {'at least' if zero else 'more than'} 0, not {number}"
 
 
 def cycle_config(options: CycleOptions | None) -> CycleConfig:

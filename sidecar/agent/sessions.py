@@ -14,7 +14,8 @@ from contextlib import suppress
 from attrs import define, evolve, field, frozen
 
 from sidecar.agent.config import RunSettings
-from sidecar.agent.cycle import LlmCycle, Prepare, RunResult, Steering, nothing_to_prepare
+from sidecar.agent.cycle import LlmCycle
+from sidecar.agent.run import Prepare, RunResult, Steering, nothing_to_prepare
 from sidecar.protocol.errors import RequestError, SidecarError, invalid_params
 from sidecar.protocol.events import StopReason
 from sidecar.protocol.messages import AgentEventParams, RunStatus, RunSummary, SessionChangedParams, SessionSummary

@@ -5,9 +5,9 @@ import asyncio
 from attrs import evolve
 
 from sidecar.agent.config import CycleConfig, RunSettings
-from sidecar.agent.cycle import RunResult
 from sidecar.agent.history import user
 from sidecar.agent.model_turn import Emit
+from sidecar.agent.run import RunResult
 from sidecar.agent.sessions import Run, RunRequest, new_run_id
 from sidecar.protocol.errors import TOOL_ERROR_KINDS, RequestError, SidecarError, invalid_params
 from sidecar.protocol.events import AgentEvent, ToolExecutionProgress, ToolExecutionStarted, Warned
@@ -32,6 +32,8 @@ async def submit(request: Request, params: SubmitParams) -> SubmitResult:
     _check(params)
     settings = _settings(services, params)
     sessions = services.sessions
+    if params.run_id is not None and sessions.find_run(params.run_id) is not None:
+        raise invalid_params("params.runId", f"{params.run_id!r} was used before; choose a new one")
     session = sessions.get(params.session_id) if params.session_id is not None else sessions.create()
     run_id = params.run_id or new_run_id()
 

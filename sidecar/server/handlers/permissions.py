@@ -1,6 +1,6 @@
 """permissions/*."""
 
-from sidecar.permissions.model import PermissionConfig
+from sidecar.permissions.model import PermissionConfig, misspelt_entry
 from sidecar.protocol.errors import invalid_params
 from sidecar.protocol.messages import (
     PermissionOptions,
@@ -35,6 +35,9 @@ async def set_permissions(request: Request, params: PermissionsSetParams) -> Per
         allow_unspecified=params.allow_unspecified,
         rules=params.rules,
     )
+    if wrong := misspelt_entry(options):
+        path, reason = wrong
+        raise invalid_params(f"params.{path}", reason)
     services.permissions.set(options, params.scope, params.session_id)
     services.registry.reconsider()
     return _result(services.permissions.config(params.session_id))

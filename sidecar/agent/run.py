@@ -1,0 +1,287 @@
+"""One run: ask the model, run the tools it calls, feed the results back, repeat.
+
+The only place where the history of a conversation changes. It is valid at every await: an assistant message
+with calls joins it together with one result for each.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal
+
+from attrs import define, evolve, field, frozen
+
+from sidecar.agent.calls import CallBatch, Outcome
+from sidecar.agent.config import RunSettings
+from sidecar.agent.history import call_ids, interrupted, mended, user
+from sidecar.agent.model_turn import Emit, ModelTurn
+from sidecar.agent.plan import Plan, PlannedCall, plan_calls
+from sidecar.agent.repeats import RepeatCount
+from sidecar.agent.reply import Reply
+from sidecar.protocol.codec import encode
+from sidecar.protocol.errors import SidecarError
+from sidecar.protocol.events import (
+    EventError,
+    RunCompleted,
+    RunStarted,
+    StopReason,
+    ToolExecutionStarted,
+    TurnComplete,
+    TurnEnd,
+    Warned,
+)
+from sidecar.protocol.values import Content, Message, ProviderExtras, ToolCall, ToolDefinition, Usage
+from sidecar.providers.base import ModelRequest
+from sidecar.tools.registry import InvocationScope
+
+BYTES_PER_TOKEN = 4
+"""Rule of thumb for English and JSON; only used to share out what the provider counted (own choice)."""
+
+
+Prepare = Callable[[Emit], Awaitable[None]]
+"""What has to happen within a run before its first turn; may emit warnings."""
+
+
+async def nothing_to_prepare(emit: Emit) -> None:
+    """For a run that can start at once."""
+
+
+@frozen(kw_only=True)
+class RunResult:
+    """How a run ended well: the last message of the model, why it stopped, the turns and tokens it took."""
+
+    message: Message
+    stop_reason: StopReason
+    turns: int
+    usage: Usage
+
+
+class Steering:
+    """Words said to a run while it goes on; they join the history before its next turn."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Content] = deque()
+        self._open = True
+
+    def say(self, prompt: Content) -> bool:
+        """False when no turn will follow that could read it."""
+        if self._open:
+            self._waiting.append(prompt)
+        return self._open
+
+    def close(self) -> None:
+        """No further turn follows."""
+        self._open = False
+
+    def take(self) -> list[Message]:
+        """All that waits, as messages."""
+        said = [user(prompt) for prompt in self._waiting]
+        self._waiting.clear()
+        return said
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something waits to be read."""
+        return bool(self._waiting)
+
+
+@define
+class _Tally:
+    """What a run has used so far; read when it ends, however it ends."""
+
+    turns: int = 0
+    usage: Usage = field(factory=Usage)
+
+
+class RunLoop:
+    """One run over a history, which it leaves valid at every await."""
+
+    def __init__(
+        self, history: list[Message], settings: RunSettings, scope: InvocationScope, steering: Steering
+    ) -> None:
+        self._history = history
+        self._settings = settings
+        self._scope = scope
+        self._emit: Emit = scope.emit
+        self._steering = steering
+        self._tally = _Tally()
+        self._repeats = RepeatCount()
+
+    async def drive(self, messages: Sequence[Message], prepare: Prepare) -> RunResult:
+        """The run within its first and last event."""
+        try:
+            await self._emit(RunStarted(model=self._settings.label, prompt=_prompt_of(messages)))
+            await self._join(messages)
+            await prepare(self._emit)
+            result = await self._turns()
+        except asyncio.CancelledError:
+            await self._end("cancelled")
+            raise
+        except SidecarError as error:
+            error.data["turns"] = self._tally.turns
+            data = {"kind": error.kind, **error.data}
+            await self._end("error", EventError(code=error.code, message=error.message, data=data))
+            raise
+        except Exception:
+            # Our own mistake: the host still gets its last event, the caller the exception.
+            broken = SidecarError("internalError", "internal error")
+            data = {"kind": broken.kind}
+            await self._end("error", EventError(code=broken.code, message=broken.message, data=data))
+            raise
+        await self._end(result.stop_reason)
+        return result
+
+    async def _end(self, stop_reason: StopReason, error: EventError | None = None) -> None:
+        self._steering.close()
+        await self._emit(RunCompleted(stop_reason=stop_reason, usage=self._tally.usage, error=error))
+
+    async def _join(self, messages: Sequence[Message]) -> None:
+        joined, notes = mended(messages, taken=call_ids(self._history))
+        self._history += joined
+        for note in notes:
+            await self._emit(Warned(code="historyMended", message=note))
+
+    async def _turns(self) -> RunResult:
+        config = self._settings.config
+        while self._tally.turns < config.max_turns:
+            self._tally.turns += 1
+            self._history += self._steering.take()
+            if self._tally.turns == config.max_turns:
+                self._steering.close()
+            definitions = self._definitions()
+            reply = await self._ask(definitions)
+            plan = plan_calls(reply, offered={d.name for d in definitions}, taken_ids=call_ids(self._history))
+            await self._announce(reply, plan, definitions)
+            if plan.calls:
+                await self._execute(reply, plan.calls, {d.name for d in definitions})
+            elif result := self._finish(reply):
+                return result
+        raise SidecarError(
+            "maxTurnsExceeded",
+            f"the run took {config.max_turns} turns without an end; raise maxTurns to let it go on",
+            maxTurns=config.max_turns,
+        )
+
+    def _definitions(self) -> tuple[ToolDefinition, ...]:
+        registry = self._settings.registry
+        return registry.definitions(self._settings.selector) if registry is not None else ()
+
+    async def _ask(self, definitions: tuple[ToolDefinition, ...]) -> Reply:
+        settings = self._settings
+        turn = ModelTurn(settings, self._emit)
+        request = ModelRequest(
+            model=settings.model,
+            messages=tuple(self._history),
+            system=settings.system,
+            tools=definitions,
+            temperature=settings.temperature,
+            max_output_tokens=settings.max_output_tokens,
+        )
+        try:
+            return await turn.ask(request)
+        except BaseException:
+            # What the host has seen of a broken answer stays; its unfinished calls do not.
+            self._keep(turn.partial(), calls=())
+            raise
+
+    async def _announce(self, reply: Reply, plan: Plan, definitions: tuple[ToolDefinition, ...]) -> None:
+        usage = self._counted(reply.usage, definitions)
+        self._tally.usage += usage
+        for warning in plan.warnings:
+            await self._emit(warning)
+        for planned in plan.calls:
+            call = planned.call
+            await self._emit(
+                ToolExecutionStarted(call_id=call.call_id, tool_name=call.tool_name, input=call.input)
+            )
+        reason: TurnEnd = "toolCalls" if plan.calls else _stop_reason(reply)
+        await self._emit(TurnComplete(turn=self._tally.turns, reason=reason, usage=usage))
+
+    def _counted(self, usage: Usage | None, definitions: tuple[ToolDefinition, ...]) -> Usage:
+        """The provider's count, with our estimate of what definitions and results took of it."""
+        results = sum(_size_bytes(m.content) for m in self._history if m.role == "tool")
+        return evolve(
+            usage or Usage(),
+            tool_definition_tokens=_size_bytes([encode(d) for d in definitions]) // BYTES_PER_TOKEN
+            if definitions
+            else 0,
+            tool_result_tokens=results // BYTES_PER_TOKEN,
+        )
+
+    def _finish(self, reply: Reply) -> RunResult | None:
+        """The end of the run, unless somebody has said more meanwhile."""
+        message = self._keep(reply, calls=())
+        if self._steering.has_more:
+            return None
+        self._steering.close()
+        return RunResult(
+            message=message, stop_reason=_stop_reason(reply), turns=self._tally.turns, usage=self._tally.usage
+        )
+
+    def _keep(self, reply: Reply, *, calls: tuple[ToolCall, ...]) -> Message:
+        message = self._message(reply, calls)
+        if message.content or message.tool_calls:
+            self._history.append(message)
+        return message
+
+    def _message(self, reply: Reply, calls: tuple[ToolCall, ...]) -> Message:
+        extras = None
+        if reply.extras is not None:
+            extras = ProviderExtras(provider=self._settings.provider.name, data=reply.extras)
+        return Message(
+            role="assistant",
+            content=reply.text,
+            tool_calls=calls or None,
+            reasoning=reply.reasoning or None,
+            provider_extras=extras,
+        )
+
+    async def _execute(self, reply: Reply, planned: tuple[PlannedCall, ...], offered: set[str]) -> None:
+        """Runs the calls of a reply side by side; raises the first error whose policy is to stop."""
+        calls = tuple(p.call for p in planned)
+        results = {call.call_id: interrupted(call) for call in calls}
+        self._keep(reply, calls=calls)
+        start = len(self._history)
+        self._history += results.values()
+
+        async def on_outcome(outcome: Outcome) -> None:
+            results[outcome.call.call_id] = outcome.message()
+            self._history[start : start + len(calls)] = results.values()
+            await self._emit(outcome.event())
+
+        batch = CallBatch(
+            planned,
+            offered=offered,
+            config=self._settings.config,
+            repeats=self._repeats,
+            on_outcome=on_outcome,
+        )
+        await batch.run(self._settings.registry, self._call_scope())
+
+    def _call_scope(self) -> InvocationScope:
+        config = self._settings.config
+        return evolve(
+            self._scope,
+            timeout_secs=config.tool_timeout_secs,
+            max_result_bytes=config.max_tool_result_bytes,
+        )
+
+
+def _stop_reason(reply: Reply) -> Literal["stop", "length", "contentFilter"]:
+    """Why an answer without calls ended; whatever a provider invents counts as `stop`."""
+    match reply.finish:
+        case "length" | "contentFilter" as known:
+            return known
+        case _:
+            return "stop"
+
+
+def _prompt_of(messages: Sequence[Message]) -> Content | None:
+    """The prompt of a run that was given one."""
+    return messages[0].content if len(messages) == 1 and messages[0].role == "user" else None
+
+
+def _size_bytes(value: Any) -> int:
+    """How large a value is in a request, roughly: the length of its JSON."""
+    return len(value) if isinstance(value, str) else len(json.dumps(encode(value), ensure_ascii=False))
