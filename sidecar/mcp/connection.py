@@ -70,6 +70,7 @@ class Connection:
         self._transport = transport
         self._server = server
         self._timeout_secs = timeout_secs
+        self._timeout_advice = f"; raise mcpServers.{server}.timeoutSecs"
         self._tail = tail
         self._replies = replies
         self._on_notification = on_notification
@@ -108,8 +109,13 @@ class Connection:
         if on_progress is not None:
             params = {**(params or {}), "_meta": {"progressToken": request_id}}
         self._send(method, self._encoded(request_id, method, params))
-        limit_secs = self._timeout_secs if timeout_secs is None else timeout_secs
-        pending = Pending(request_id, method, limit_secs, is_cancellable=is_cancellable)
+        pending = Pending(
+            request_id,
+            method,
+            limit_secs=self._timeout_secs if timeout_secs is None else timeout_secs,
+            advice=self._timeout_advice if timeout_secs is None else "",
+            is_cancellable=is_cancellable,
+        )
         self._pending.add(pending)
         try:
             if on_progress is None:
@@ -186,7 +192,7 @@ class Connection:
     def _expired(self, pending: Pending) -> None:
         limit = f"{pending.limit_secs:g} s"
         self._withdraw(pending, f"no answer within {limit}")
-        message = f"{self._name} did not answer {pending.method} within {limit}"
+        message = f"{self._name} did not answer {pending.method} within {limit}{pending.advice}"
         settle(pending, self.error("mcpTimeout", message))
 
     def _withdraw(self, pending: Pending, reason: str) -> None:

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from sidecar import __version__
 from sidecar.mcp.connection import Connection, ServerRefusalError
+from sidecar.protocol.errors import ToolError
 from sidecar.protocol.values import JsonObject
 
 OFFERED_REVISION = "2025-11-25"
@@ -41,6 +42,11 @@ async def shake_hands(connection: Connection, *, server: str, timeout_secs: floa
         result = await connection.request("initialize", params, timeout_secs=timeout_secs, is_cancellable=False)
     except ServerRefusalError as refusal:
         raise connection.error("mcpError", f"server {server!r} refused initialize: {refusal.message}") from None
+    except ToolError as error:
+        if error.kind != "mcpTimeout":
+            raise
+        advice = f"raise mcpServers.{server}.startTimeoutSecs if it needs longer to start"
+        raise connection.error("mcpTimeout", f"{error.message}; {advice}") from None
     revision = result.get("protocolVersion")
     if revision not in REVISIONS:
         raise connection.error(

@@ -9,15 +9,21 @@ from sidecar.protocol.values import JsonObject
 
 
 class Pending:
-    """A request that waits. `reports` is there when somebody follows its progress."""
+    """A request that waits. `advice` is for whoever it keeps waiting too long.
 
-    __slots__ = ("answer", "deadline", "id", "is_cancellable", "limit_secs", "method", "reports")
+    `reports` is there when somebody follows its progress.
+    """
 
-    def __init__(self, request_id: int, method: str, limit_secs: float, *, is_cancellable: bool) -> None:
+    __slots__ = ("advice", "answer", "deadline", "id", "is_cancellable", "limit_secs", "method", "reports")
+
+    def __init__(
+        self, request_id: int, method: str, *, limit_secs: float, advice: str = "", is_cancellable: bool = True
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.id = request_id
         self.method = method
         self.limit_secs = limit_secs
+        self.advice = advice
         self.deadline = loop.time() + limit_secs
         self.is_cancellable = is_cancellable
         self.answer: asyncio.Future[JsonObject] = loop.create_future()

@@ -12,7 +12,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,22 +80,16 @@ class ProcessTree:
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends every member of the group, and every marked process wherever it went."""
+        """Ends every member of the group at once; `release` ends the others."""
         self._signal(signal.SIGKILL)
-        for _ in range(_SEARCHES):
-            strays = list(_marked(self.mark))
-            for pid in strays:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            if not strays:
-                return
 
     def is_alive(self) -> bool:
         """Whether the group has members. Zombies that nobody reaps count too."""
         return self._signal(0)
 
     async def release(self) -> None:
-        """Call once the tree has ended."""
+        """Ends what has left the group, and lets go of the tree. Call after `kill`."""
+        await asyncio.to_thread(_strays.kill, self.mark)
         self._group = None
         await _watchdog.release(self.mark)
 
@@ -164,26 +159,57 @@ def _start_shell(mark: str) -> "subprocess.Popen[bytes]":
     )
 
 
+class Strays:
+    """Marked processes that have left their group. One look through /proc serves all trees that end meanwhile."""
+
+    def __init__(self) -> None:
+        self._wanted: set[str] = set()
+        self._searching = threading.Lock()
+
+    def kill(self, mark: str) -> None:
+        """Ends every process that carries `mark`. Blocks: call it in a thread."""
+        self._wanted.add(mark)
+        with self._searching:
+            if mark in self._wanted:  # Else another thread began its search after we had asked.
+                marks = set(self._wanted)
+                self._wanted -= marks
+                _kill_marked(marks)
+
+
 _watchdog = Watchdog()
+_strays = Strays()
 
 
-def _marked(mark: str) -> Iterator[int]:
-    """Processes with `mark` in the environment they were started with; none where there is no /proc."""
-    wanted = mark.encode()
-    with contextlib.suppress(OSError):
-        for folder in _PROC.iterdir():
-            if folder.name.isdecimal() and int(folder.name) != os.getpid() and _carries(folder, wanted):
-                yield int(folder.name)
+def _kill_marked(marks: set[str]) -> None:
+    for _ in range(_SEARCHES):
+        strays = [pid for pid in _processes() if _marks_of(pid) & marks]
+        for pid in strays:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not strays:
+            return
 
 
-def _carries(folder: Path, mark: bytes) -> bool:
+def _processes() -> list[int]:
+    """Everybody but us; nobody where there is no /proc."""
     try:
-        environ = (folder / "environ").read_bytes()
+        return [
+            int(entry.name)
+            for entry in _PROC.iterdir()
+            if entry.name.isdecimal() and int(entry.name) != os.getpid()
+        ]
+    except OSError:
+        return []
+
+
+def _marks_of(pid: int) -> set[str]:
+    """The marks in the environment that a process was started with."""
+    name = MARK_VARIABLE.encode() + b"="
+    try:
+        environ = (_PROC / str(pid) / "environ").read_bytes()
     except OSError:  # It has ended meanwhile, or belongs to somebody else.
-        return False
-    # Whole marks are compared, for the mark of server 1 begins that of server 10.
-    return mark in environ and any(
-        mark in entry.partition(b"=")[2].split(b",")
-        for entry in environ.split(b"\0")
-        if entry.startswith(MARK_VARIABLE.encode() + b"=")
-    )
+        return set()
+    if name not in environ:
+        return set()
+    values = [entry.removeprefix(name) for entry in environ.split(b"\0") if entry.startswith(name)]
+    return {mark for value in values for mark in value.decode(errors="replace").split(",")}

@@ -28,7 +28,7 @@ from sidecar.mcp.results import McpToolDefinition
 from sidecar.protocol.errors import SidecarError
 from sidecar.protocol.messages import ServerFailure, ServerInfo, ServerStatus
 
-_LAST_WAIT_SECS = 0.5
+_LAST_WAIT_SECS = 0.25
 
 logger = logging.getLogger("sidecar.mcp")
 
@@ -129,6 +129,7 @@ class SupervisedServer:
         if not (await asyncio.wait({settling}, timeout=limit_secs))[0] and self._client is not None:
             logger.warning("server %r did not end in time and is killed", self.name)
             self._client.kill()
+            await asyncio.wait({settling}, timeout=_LAST_WAIT_SECS)
         tasks = {task for task in (settling, self._life, self._owner) if task is not None}
         for task in tasks:
             task.cancel()
@@ -202,10 +203,8 @@ class SupervisedServer:
             ending = await client.wait_ended()
             return self._died(client.error("mcpError", f"server {self.name!r} {ending}"))
         except TimeoutError:
-            limit = f"{server.start_timeout_secs:g} s"
-            raise client.error(
-                "mcpTimeout", f"server {self.name!r} did not list its tools within {limit}"
-            ) from None
+            message = f"server {self.name!r} did not list its tools within {server.start_timeout_secs:g} s"
+            raise client.error("mcpTimeout", f"{message}; raise {path_of(self.name)}.startTimeoutSecs") from None
         finally:
             self._tools_gone()
             await client.close()

@@ -107,7 +107,7 @@ class ProcessTree:
         self.kill()
 
     def kill(self) -> None:
-        """Ends every process of the job."""
+        """Ends every process of the job at once."""
         if self._job is not None:
             _kernel.TerminateJobObject(self._job, 1)
 
@@ -122,7 +122,7 @@ class ProcessTree:
         return bool(known) and accounting.ActiveProcesses > 0
 
     async def release(self) -> None:
-        """Call once the tree has ended."""
+        """Lets go of the tree. Call after `kill`."""
         if self._job is not None:
             _kernel.CloseHandle(self._job)
             self._job = None

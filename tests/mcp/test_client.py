@@ -79,7 +79,10 @@ async def test_a_server_that_does_not_answer_initialize_fails_in_time_with_its_l
     with pytest.raises(ToolError) as caught:
         await client.connect()
     assert caught.value.kind == "mcpTimeout"
-    assert caught.value.message == "server 's' did not answer initialize within 0.3 s"
+    assert caught.value.message == (
+        "server 's' did not answer initialize within 0.3 s; raise mcpServers.s.startTimeoutSecs if it needs "
+        "longer to start"
+    )
     assert caught.value.data == {"server": "s", "stderrTail": "waiting for a licence"}
 
 
@@ -308,7 +311,8 @@ async def test_the_server_is_told_of_a_call_that_nobody_waits_for(
 
 async def test_the_limit_of_a_call_is_that_of_its_server_when_none_is_given(start_client: StartClient) -> None:
     client = await start_client(timeoutSecs=0.2)
-    assert "within 0.2 s" in (await error_of(client, "silent")).message
+    error = await error_of(client, "silent")
+    assert error.message == "server 's' did not answer tools/call within 0.2 s; raise mcpServers.s.timeoutSecs"
 
 
 @pytest.mark.parametrize(
