@@ -32,7 +32,7 @@ class Stopwatch:
 
     @property
     def expired(self) -> bool:
-        return not self._pauses and self.spent_secs >= self.limit_secs
+        return self.spent_secs >= self.limit_secs
 
     @property
     def check_again_secs(self) -> float:

@@ -174,7 +174,8 @@ DENY_KEYS = rule("deny", "*", path="**/*.key")
 
 def test_a_rule_that_denies_wins_over_everything() -> None:
     rules = [ALLOW_SRC, ASK_ALL, DENY_KEYS]
-    assert check(rules, "read", path="src/a.key") == decided("deny", "rule 3: * path=**/*.key")
+    for needed in ("read", "delete"):
+        assert check(rules, needed, path="src/a.key") == decided("deny", "rule 3: * path=**/*.key")
 
 
 def test_no_rule_opens_a_denied_permission() -> None:

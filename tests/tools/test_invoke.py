@@ -353,12 +353,14 @@ async def test_a_tool_that_swallows_its_cancellation_holds_nobody_up() -> None:
     witness = Witness()
     registry = registry_of(Made("stubborn", body))
     began = time.monotonic()
-    error = await failure(registry, "stubborn", {}, witness.scope(timeout_secs=0.01))
-    assert error.kind == "timeout"
-    assert time.monotonic() - began < 2
-    assert witness.events == []
-    release.set()
-    await registry.aclose()
+    try:
+        error = await failure(registry, "stubborn", {}, witness.scope(timeout_secs=0.01))
+        assert error.kind == "timeout"
+        assert time.monotonic() - began < 2
+        assert witness.events == []
+    finally:
+        release.set()
+        await registry.aclose()
     assert over == ["over"]
 
 
