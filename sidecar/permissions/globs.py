@@ -21,7 +21,12 @@ _LONGEST_PATH = 4096
 
 def name_matches(glob: str, name: str) -> bool:
     """Whether a glob over names (of tools, of permissions) takes `name`."""
-    return glob == name or (any(w in glob for w in _WILDCARDS) and bool(_name_pattern(glob).fullmatch(name)))
+    return glob == name or (is_glob(glob) and bool(_name_pattern(glob).fullmatch(name)))
+
+
+def is_glob(text: str) -> bool:
+    """Whether a name is a glob over names."""
+    return any(wildcard in text for wildcard in _WILDCARDS)
 
 
 def matches_exactly(glob: str, text: str) -> bool:

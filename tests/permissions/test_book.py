@@ -6,6 +6,7 @@ Source: protocol.md, "Permissions".
 import pytest
 
 from sidecar.permissions.book import PermissionBook
+from sidecar.permissions.entries import fault_of_options
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.messages import PermissionOptions, PermissionRule
 
@@ -113,3 +114,19 @@ def test_the_session_scope_needs_a_session() -> None:
         book.set(PermissionOptions(ask=()), "session", None)
     with pytest.raises(ValueError, match="needs a session id"):
         book.remember(RULE, "session", None)
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        (PermissionOptions(), None),
+        (PermissionOptions(allowed=("read", "mcp:git"), denied=("*",), ask=("mcp:*", "memory:st?re")), None),
+        (PermissionOptions(allowed=("read",), denied=("shell", "delte")), "denied[1]"),
+        (PermissionOptions(ask=("",)), "ask[0]"),
+        (PermissionOptions(allowed=("mcp:",)), "allowed[0]"),
+    ],
+)
+def test_an_entry_that_can_mean_nothing_is_found_by_its_path(options: PermissionOptions, path: str | None) -> None:
+    fault = fault_of_options(options)
+    assert (fault[0] if fault else None) == path
+    assert fault is None or fault[1].startswith("unknown permission ")
