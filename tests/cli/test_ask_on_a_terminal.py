@@ -3,6 +3,8 @@
 Source: own choice.
 """
 
+import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -84,16 +86,17 @@ async def test_a_key_decides_on_a_call_that_is_shown_whole(tmp_path: Path, key: 
 
 
 async def test_keys_pressed_before_the_question_do_not_answer_it(tmp_path: Path) -> None:
-    started = event("assistantTextDelta", text="Wait for it")
-    script = {"agent/submit": [started, {"wait": "agent/cancel"}, question(), *ENDED], "agent/cancel": []}
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    script = {"agent/submit": [event("assistantTextDelta", text="Wait "), {"gate": str(gate)}, question(), *ENDED]}
     async with on_terminal(cli("ask", "hi", sidecar=scripted(tmp_path, script))) as terminal:
-        await terminal.sees("Wait for it")
+        place = await terminal.sees("Wait")
         terminal.press("y")
-        await terminal.sees("y")  # The terminal's own echo: the key has arrived, and nobody has read it.
-        terminal.press("\x03")  # Makes the script go on, with a question.
+        await terminal.sees("y", since=place)  # The terminal's own echo: the key is there, and nobody has read it.
+        await asyncio.to_thread(gate.write_bytes, b"")
         await terminal.sees("[q] Deny and stop")
         terminal.press("n")
-        await terminal.ends()
+        assert await terminal.ends() == 0
     assert answer_in(tmp_path) == {"decision": "deny"}
 
 

@@ -170,10 +170,13 @@ def test_what_is_allowed_by_flag_is_not_asked_about(
     assert decision(tmp_path) == decided
 
 
-def test_what_is_allowed_by_flag_is_denied_no_more_in_this_session(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("before", "after"), [(["read"], ["read", "delete"]), ([], [])])
+def test_what_is_allowed_by_flag_is_denied_no_more_in_this_session(
+    tmp_path: Path, before: list[str], after: list[str]
+) -> None:
     script = {
         "session/create": [{"result": {"sessionId": "s-7"}}],
-        "permissions/get": [{"result": {"allowed": ["read"], "denied": ["delete", "shell"], "ask": []}}],
+        "permissions/get": [{"result": {"allowed": before, "denied": ["delete", "shell"], "ask": []}}],
         "permissions/set": [{"result": {}}],
         "agent/submit": says("ok"),
     }
@@ -183,7 +186,7 @@ def test_what_is_allowed_by_flag_is_denied_no_more_in_this_session(tmp_path: Pat
         "scope": "session",
         "sessionId": "s-7",
         "denied": ["shell"],
-        "allowed": ["read", "delete"],
+        "allowed": after,
     }
     assert submitted(tmp_path)["sessionId"] == "s-7"
 

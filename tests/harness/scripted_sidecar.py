@@ -11,6 +11,7 @@ script. In a step, "$id", "$runId" and "$sessionId" stand for those of the reque
     {"ask": {"id", "method", "params"}}         a request to the host; goes on when it is answered
     {"withdraw": {"id", "method", "params"}}    a request and its $/cancelRequest at once; goes on when answered
     {"wait": "method"}                goes on when the host has sent this
+    {"gate": "path"}                  goes on when somebody opens this FIFO for writing
     {"result": …} {"error": {…}}      the answer; without either there is none
     {"raw": "…"} {"stderr": "…"}      text to stdout, not framed, or to stderr
     {"exit": 3}                       the end of the process
@@ -100,6 +101,8 @@ class ScriptedSidecar:
                 self._take_messages(until=lambda message: is_answer(message, question["id"]))
             case {"wait": method}:
                 self._take_messages(until=lambda message: message.get("method") == method)
+            case {"gate": path}:
+                Path(path).read_bytes()
             case {"result": _} | {"error": _}:
                 self._send({"id": request["id"], **step})
             case {"raw": text}:
