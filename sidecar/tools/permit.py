@@ -58,7 +58,11 @@ class OpenQuestions:
 async def seen_by_rules(tool: BaseTool, arguments: JsonObject, scope: InvocationScope) -> JsonObject:
     """The arguments as permission rules see them. Raises ToolError."""
     try:
-        return await tool.rule_arguments(arguments, scope.workspace)
+        async with asyncio.timeout(scope.timeout_secs):  # A disk that hangs must not hang the call.
+            return await tool.rule_arguments(arguments, scope.workspace)
+    except TimeoutError:
+        message = f"the arguments of {tool.name} could not be looked at within {scope.timeout_secs:g} s"
+        raise ToolError("timeout", message, tool=tool.name, timeoutSecs=scope.timeout_secs) from None
     except ToolError as error:
         error.data.setdefault("tool", tool.name)
         raise

@@ -254,10 +254,11 @@ def not_found(name: str, known: Collection[str]) -> ToolError:
     # difflib takes 10 ms to import and serves invented names alone.
     from difflib import get_close_matches  # noqa: PLC0415
 
-    nearest = get_close_matches(name, known, n=1)
+    asked = name[:LONGEST_NAME_CHARS]  # A model may invent a name of any length, and likening takes time.
+    nearest = get_close_matches(asked, known, n=1)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     data: JsonObject = {"nearest": nearest[0]} if nearest else {}
-    return ToolError("notFound", f"there is no tool {name[:LONGEST_NAME_CHARS]!r}{hint}", tool=name, **data)
+    return ToolError("notFound", f"there is no tool {asked!r}{hint}", tool=name, **data)
 
 
 def _failed_look_up(error: ToolError, args: Any, scope: InvocationScope, call_id: str) -> ToolInvocation:

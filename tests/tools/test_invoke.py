@@ -285,6 +285,16 @@ async def test_rules_see_arguments_as_the_tool_spells_them_and_it_may_refuse_som
     assert (decision.decision, decision.rule) == ("deny", "/etc is outside the workspace")
 
 
+async def test_arguments_that_cannot_be_looked_at_in_time_are_a_timeout() -> None:
+    class Hanging(Made):
+        async def rule_arguments(self, args: JsonObject, workspace: tuple[Path, ...]) -> JsonObject:
+            await asyncio.Event().wait()
+            return args
+
+    error = await failure(registry_of(Hanging("tool", echo)), "tool", {}, InvocationScope(timeout_secs=0.02))
+    assert (error.kind, error.data) == ("timeout", {"tool": "tool", "timeoutSecs": 0.02})
+
+
 # Limits -------------------------------------------------------------------------------------------------
 
 
