@@ -96,10 +96,9 @@ async def test_killing_ends_the_tree_at_once(tmp_path: Path) -> None:
         assert await asyncio.to_thread(still_there_after, tree, 1.0) == set()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-async def test_when_we_are_killed_the_tree_ends_within_5_s(tmp_path: Path, number: signal.Signals) -> None:
-    async def left_by(index: int, kind: str) -> set[int]:
-        pids = tmp_path / str(index)
+async def test_when_we_are_killed_the_tree_ends_within_5_s(tmp_path: Path) -> None:
+    async def left_by(kind: str, number: signal.Signals) -> set[int]:
+        pids = tmp_path / f"{kind} {number}"
         driver = await run_driver(*options_of(kind, pids))
         tree = started(pids) | descendants(driver.pid)
         assert len(tree) >= 2, "at least the server and the watchdog"
@@ -107,8 +106,9 @@ async def test_when_we_are_killed_the_tree_ends_within_5_s(tmp_path: Path, numbe
         await driver.wait()
         return await asyncio.to_thread(still_there_after, tree, BOUND_SECS)
 
-    left = await asyncio.gather(*(left_by(index, kind) for index, kind in enumerate(SERVERS)))
-    assert dict(zip(SERVERS, left, strict=True)) == {kind: set() for kind in SERVERS}
+    cases = [(kind, signal.SIGKILL) for kind in SERVERS] + [("leaves a grandchild", signal.SIGTERM)]
+    left = await asyncio.gather(*(left_by(kind, number) for kind, number in cases))
+    assert dict(zip(cases, left, strict=True)) == {case: set() for case in cases}
 
 
 async def test_what_has_nothing_to_do_with_us_is_left_alone() -> None:
@@ -116,7 +116,7 @@ async def test_what_has_nothing_to_do_with_us_is_left_alone() -> None:
         sys.executable, "-c", "input()", stdin=asyncio.subprocess.PIPE, start_new_session=True
     )
     try:
-        async with connected(*STUBBORN):
+        async with connected("--grandchild", "detached"):
             pass
         assert living({bystander.pid}) == {bystander.pid}
     finally:
