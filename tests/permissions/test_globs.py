@@ -70,7 +70,7 @@ def test_a_glob_takes_a_text(matches, glob: str, text: str, taken: bool) -> None
         ("**", "a/../../outside"),
         ("*", ".."),
         ("/home/me/**", "/home/me/../you/a"),
-        ("../shared/**", "../shared/../../x"),
+        ("../common/**", "../common/../../x"),
         ("https://example.com/v1/**", "https://example.com/v1/../admin"),
         ("https://example.com/v1/**", "https://example.com/v1/%2e%2e/admin"),
         ("https://example.com/v1/**", "https://example.com/v1/..%2Fadmin"),
@@ -89,7 +89,7 @@ def test_a_glob_that_allows_takes_nothing_that_may_lead_elsewhere(glob: str, tex
         ("src/**", "src/a/../b.py"),
         ("../x", "../x"),
         ("src/../x", "src/../x"),
-        ("../shared/**", "../shared/a/../b"),
+        ("../common/**", "../common/a/../b"),
         ("**", "a..b/c"),
     ],
 )
