@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from attrs import frozen
 
-from sidecar.agent.config import CycleConfig
+from sidecar.agent.config import CycleConfig, SummaryBy
 from sidecar.permissions.model import misspelt_entry
 from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.errors import TOOL_ERROR_KINDS, ConfigurationError, ErrorAction
@@ -36,6 +36,7 @@ class CycleOptions:
     repeat_limit: int | None = None
     max_retries: int | None = None
     max_retry_delay_secs: float | None = None
+    summary: SummaryBy | None = None
     server_wait_secs: float | None = None
     approval_timeout_secs: float | None = None
 
@@ -163,6 +164,7 @@ def cycle_config(options: CycleOptions | None) -> CycleConfig:
         "repeat_limit",
         "max_retries",
         "max_retry_delay_secs",
+        "summary",
     )
     said = {name: value for name in names if (value := getattr(options, name)) is not None}
     return CycleConfig(**said)

@@ -1,6 +1,7 @@
 """The settings of the loop, with the defaults that `protocol.md` states."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from attrs import field, frozen
 
@@ -9,6 +10,8 @@ from sidecar.protocol.values import ToolSelector
 from sidecar.providers.base import Provider
 from sidecar.tools.registry import ToolRegistry
 
+SummaryBy = Literal["model", "rule"]
+
 
 @frozen(kw_only=True)
 class CycleConfig:
@@ -16,7 +19,8 @@ class CycleConfig:
 
     `repeat_warning` and `repeat_limit` count the same call with the same arguments in a row: at the first the
     model is told, at the second the run ends. A retry waits `retry_base_secs` doubled with each attempt, with
-    jitter, and never longer than `max_retry_delay_secs`.
+    jitter, and never longer than `max_retry_delay_secs`. `summary` says who sums up old turns when the history
+    grows too long.
     """
 
     max_turns: int = 10
@@ -28,6 +32,7 @@ class CycleConfig:
     max_retries: int = 4
     retry_base_secs: float = 0.5
     max_retry_delay_secs: float = 60.0
+    summary: SummaryBy = "model"
 
     def action_for(self, error: ToolError) -> ErrorAction:
         """What the loop does with a failed call."""

@@ -7,6 +7,7 @@ from contextlib import suppress
 from attrs import evolve
 
 from sidecar.agent.config import CycleConfig, RunSettings
+from sidecar.agent.conversation import Conversation
 from sidecar.agent.history import mended, user
 from sidecar.agent.model_turn import Emit
 from sidecar.agent.run import Prepare, RunLoop, RunResult, Steering, nothing_to_prepare
@@ -37,12 +38,11 @@ class LlmCycle:
         self._model = model
         self._system = system
         self._config = config or CycleConfig()
-        self._history, _ = mended(messages)
-        self._told: set[tuple[str, str]] = set()
+        self.conversation = Conversation(messages=mended(messages)[0])
 
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation so far, calls and results among it."""
-        return tuple(self._history)
+        return tuple(self.conversation.messages)
 
     async def submit(self, prompt: Content) -> RunResult:
         """Asks without tools. Raises ModelError and the other SidecarErrors of a run."""
@@ -86,9 +86,9 @@ class LlmCycle:
 
         Raises what `submit_with_tools` does, with `turns` in its data, and CancelledError.
         """
-        emit = _without_repeated_warnings(scope.emit, self._told)
+        emit = _without_repeated_warnings(scope.emit, self.conversation.warned)
         heard = Steering() if steering is None else steering
-        loop = RunLoop(self._history, settings, evolve(scope, emit=emit), heard)
+        loop = RunLoop(self.conversation, settings, evolve(scope, emit=emit), heard)
         return await loop.drive(messages, prepare)
 
     def _settings(self, registry: ToolRegistry | None) -> RunSettings:

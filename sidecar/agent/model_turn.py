@@ -15,6 +15,7 @@ from sidecar.protocol.events import (
     Retrying,
     Warned,
 )
+from sidecar.protocol.values import Message
 from sidecar.providers.base import ModelPiece, ModelRequest, ReasoningPiece, TextPiece, WarningPiece
 
 Emit = Callable[[AgentEvent], Awaitable[None]]
@@ -75,6 +76,21 @@ class ModelTurn:
                 await self._emit(AssistantReasoningDelta(text=text))
             case WarningPiece(code=code, message=message):
                 await self._emit(Warned(code=code, message=message))
+
+
+def summariser(settings: RunSettings) -> Callable[[str], Awaitable[str]]:
+    """Asks the run's own model for a summary, without tools, told to nobody."""
+
+    async def summarise(question: str) -> str:
+        message = Message(role="user", content=question)
+        request = ModelRequest(model=settings.model, messages=(message,))
+        return (await ModelTurn(settings, _nobody_hears).ask(request)).text
+
+    return summarise
+
+
+async def _nobody_hears(event: AgentEvent) -> None:
+    """A summary is no part of the answer."""
 
 
 def retry_delay_secs(error: ModelError, attempt: int, config: CycleConfig) -> float | None:

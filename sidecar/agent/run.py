@@ -5,23 +5,24 @@ with calls joins it together with one result for each.
 """
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from attrs import define, evolve, field, frozen
 
 from sidecar.agent.calls import CallBatch, Outcome
+from sidecar.agent.compaction import BYTES_PER_TOKEN, compact, size_bytes, tokens_of
 from sidecar.agent.config import RunSettings
+from sidecar.agent.conversation import Conversation
 from sidecar.agent.history import call_ids, interrupted, mended, user
-from sidecar.agent.model_turn import Emit, ModelTurn
+from sidecar.agent.model_turn import Emit, ModelTurn, summariser
 from sidecar.agent.plan import Plan, PlannedCall, plan_calls
 from sidecar.agent.repeats import RepeatCount
 from sidecar.agent.reply import Reply
-from sidecar.protocol.codec import encode
-from sidecar.protocol.errors import SidecarError
+from sidecar.protocol.errors import ModelError, SidecarError
 from sidecar.protocol.events import (
+    Compacted,
     EventError,
     RunCompleted,
     RunStarted,
@@ -35,9 +36,11 @@ from sidecar.protocol.values import Content, Message, ProviderExtras, ToolCall, 
 from sidecar.providers.base import ModelRequest
 from sidecar.tools.registry import InvocationScope
 
-BYTES_PER_TOKEN = 4
-"""Rule of thumb for English and JSON; only used to share out what the provider counted (own choice)."""
+COMPACT_ABOVE = 0.8
+"""The share of a model's context above which the history is made smaller before the next turn (own choice)."""
 
+COMPACT_TO = 0.5
+"""The share that it is brought down to, so that compaction does not happen every turn (own choice)."""
 
 Prepare = Callable[[Emit], Awaitable[None]]
 """What has to happen within a run before its first turn; may emit warnings."""
@@ -98,9 +101,10 @@ class RunLoop:
     """One run over a history, which it leaves valid at every await."""
 
     def __init__(
-        self, history: list[Message], settings: RunSettings, scope: InvocationScope, steering: Steering
+        self, conversation: Conversation, settings: RunSettings, scope: InvocationScope, steering: Steering
     ) -> None:
-        self._history = history
+        self._conversation = conversation
+        self._history = conversation.messages
         self._settings = settings
         self._scope = scope
         self._emit: Emit = scope.emit
@@ -138,6 +142,7 @@ class RunLoop:
 
     async def _join(self, messages: Sequence[Message]) -> None:
         joined, notes = mended(messages, taken=call_ids(self._history))
+        self._conversation.latest_start = len(self._history)
         self._history += joined
         for note in notes:
             await self._emit(Warned(code="historyMended", message=note))
@@ -150,7 +155,8 @@ class RunLoop:
             if self._tally.turns == config.max_turns:
                 self._steering.close()
             definitions = self._definitions()
-            reply = await self._ask(definitions)
+            await self._make_room(definitions)
+            reply = await self._ask_within(definitions)
             plan = plan_calls(reply, offered={d.name for d in definitions}, taken_ids=call_ids(self._history))
             await self._announce(reply, plan, definitions)
             if plan.calls:
@@ -166,6 +172,36 @@ class RunLoop:
     def _definitions(self) -> tuple[ToolDefinition, ...]:
         registry = self._settings.registry
         return registry.definitions(self._settings.selector) if registry is not None else ()
+
+    async def _make_room(self, definitions: tuple[ToolDefinition, ...]) -> None:
+        """Compacts when the next request would come near the limit of the model's context."""
+        limit = self._settings.provider.context_tokens
+        if limit is None:
+            return
+        own_tokens = _definition_tokens(definitions)
+        if tokens_of(self._history) + own_tokens > limit * COMPACT_ABOVE:
+            await self._compact(max(1, int(limit * COMPACT_TO) - own_tokens))
+
+    async def _ask_within(self, definitions: tuple[ToolDefinition, ...]) -> Reply:
+        """The reply; where the provider says that the context is too long, once more with a smaller one."""
+        try:
+            return await self._ask(definitions)
+        except ModelError as error:
+            if error.kind != "contextOverflow" or not await self._compact(tokens_of(self._history) // 2):
+                raise
+        return await self._ask(definitions)
+
+    async def _compact(self, target_tokens: int) -> bool:
+        """Whether the history became smaller."""
+        done = await compact(
+            self._conversation,
+            target_tokens=target_tokens,
+            summarise=summariser(self._settings) if self._settings.config.summary == "model" else None,
+        )
+        if done.after_tokens >= done.before_tokens:
+            return False
+        await self._emit(Compacted(before_tokens=done.before_tokens, after_tokens=done.after_tokens))
+        return True
 
     async def _ask(self, definitions: tuple[ToolDefinition, ...]) -> Reply:
         settings = self._settings
@@ -200,12 +236,10 @@ class RunLoop:
 
     def _counted(self, usage: Usage | None, definitions: tuple[ToolDefinition, ...]) -> Usage:
         """The provider's count, with our estimate of what definitions and results took of it."""
-        results = sum(_size_bytes(m.content) for m in self._history if m.role == "tool")
+        results = sum(size_bytes(m.content) for m in self._history if m.role == "tool")
         return evolve(
             usage or Usage(),
-            tool_definition_tokens=_size_bytes([encode(d) for d in definitions]) // BYTES_PER_TOKEN
-            if definitions
-            else 0,
+            tool_definition_tokens=_definition_tokens(definitions),
             tool_result_tokens=results // BYTES_PER_TOKEN,
         )
 
@@ -277,11 +311,10 @@ def _stop_reason(reply: Reply) -> Literal["stop", "length", "contentFilter"]:
             return "stop"
 
 
+def _definition_tokens(definitions: Sequence[ToolDefinition]) -> int:
+    return sum(size_bytes(definition) for definition in definitions) // BYTES_PER_TOKEN
+
+
 def _prompt_of(messages: Sequence[Message]) -> Content | None:
     """The prompt of a run that was given one."""
     return messages[0].content if len(messages) == 1 and messages[0].role == "user" else None
-
-
-def _size_bytes(value: Any) -> int:
-    """How large a value is in a request, roughly: the length of its JSON."""
-    return len(value) if isinstance(value, str) else len(json.dumps(encode(value), ensure_ascii=False))

@@ -13,8 +13,10 @@ from contextlib import suppress
 
 from attrs import define, evolve, field, frozen
 
+from sidecar.agent.compaction import Compaction, compact
 from sidecar.agent.config import RunSettings
 from sidecar.agent.cycle import LlmCycle
+from sidecar.agent.model_turn import summariser
 from sidecar.agent.run import Prepare, RunResult, Steering, nothing_to_prepare
 from sidecar.protocol.errors import RequestError, SidecarError, invalid_params
 from sidecar.protocol.events import StopReason
@@ -78,6 +80,7 @@ class Session:
     title: str | None = None
     cycle: LlmCycle = field(factory=LlmCycle)
     runs: dict[str, Run] = field(factory=dict)
+    is_compacting: bool = False
 
     @property
     def active(self) -> Run | None:
@@ -164,13 +167,7 @@ class Sessions:
 
     def start(self, session: Session, request: RunRequest) -> Run:
         """Starts a run at once and owns it. Raises RequestError sessionBusy, or -32602 for a runId in use."""
-        if busy := session.active:
-            raise RequestError(
-                "sessionBusy",
-                f"session {session.session_id} is busy with run {busy.run_id}; wait for it, cancel it or steer it",
-                sessionId=session.session_id,
-                runId=busy.run_id,
-            )
+        _refuse_while_busy(session)
         run_id = request.run_id
         if run_id in self._runs:
             raise invalid_params("params.runId", f"{run_id!r} was used before; choose a new one")
@@ -179,6 +176,21 @@ class Sessions:
         run.task = asyncio.create_task(self._drive(session, run, request), name=f"run {run_id}")
         run.task.add_done_callback(_retrieve)
         return run
+
+    async def compact(self, session_id: str, settings: RunSettings | None) -> Compaction:
+        """Makes the history of a session as small as it gets, summed up by the model of `settings` if given.
+
+        Raises RequestError sessionNotFound, sessionBusy.
+        """
+        session = self.get(session_id)
+        _refuse_while_busy(session)
+        session.is_compacting = True
+        try:
+            summarise = summariser(settings) if settings is not None else None
+            return await compact(session.cycle.conversation, target_tokens=0, summarise=summarise)
+        finally:
+            session.is_compacting = False
+            self._touch(session)
 
     def record(self, event: AgentEventParams) -> None:
         """Keeps an event that is about to be sent, for `session/events`."""
@@ -233,6 +245,22 @@ class Sessions:
     async def _ended(self, run: Run) -> None:
         if run.task is not None:
             await asyncio.wait([run.task], timeout=CANCEL_GRACE_SECS)
+
+
+def _refuse_while_busy(session: Session) -> None:
+    if busy := session.active:
+        raise RequestError(
+            "sessionBusy",
+            f"session {session.session_id} is busy with run {busy.run_id}; wait for it, cancel it or steer it",
+            sessionId=session.session_id,
+            runId=busy.run_id,
+        )
+    if session.is_compacting:
+        raise RequestError(
+            "sessionBusy",
+            f"session {session.session_id} is being compacted; try again when that has answered",
+            sessionId=session.session_id,
+        )
 
 
 def _retrieve(task: "asyncio.Task[RunResult]") -> None:

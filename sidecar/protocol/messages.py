@@ -188,6 +188,14 @@ class SessionForkParams:
 
 
 @frozen(kw_only=True)
+class SessionCompactResult:
+    """About how many tokens the history was before and is now; equal when nothing could be left out."""
+
+    before_tokens: int
+    after_tokens: int
+
+
+@frozen(kw_only=True)
 class SessionDeleteResult:
     """False when there was no such session."""
 

@@ -34,6 +34,7 @@ _ROWS = (
     Method("session/get", "host", m.SessionParams, m.SessionGetResult),
     Method("session/events", "host", m.SessionEventsParams, m.SessionEventsResult),
     Method("session/fork", "host", m.SessionForkParams, m.SessionIdResult),
+    Method("session/compact", "host", m.SessionParams, m.SessionCompactResult),
     Method("session/delete", "host", m.SessionParams, m.SessionDeleteResult),
     Method("tools/list", "host", m.ToolsListParams, m.ToolsListResult),
     Method("tools/call", "host", m.ToolsCallParams, m.ToolsCallResult),

@@ -14,6 +14,7 @@ HANDLERS: Mapping[str, Handler] = {
     "session/get": sessions.get,
     "session/events": sessions.events,
     "session/fork": sessions.fork,
+    "session/compact": sessions.compact,
     "session/delete": sessions.delete,
     "tools/list": tools.list_tools,
     "tools/call": tools.call,

@@ -1,7 +1,9 @@
 """session/*."""
 
+from sidecar.agent.config import RunSettings
 from sidecar.protocol.messages import (
     PageParams,
+    SessionCompactResult,
     SessionCreateParams,
     SessionDeleteResult,
     SessionEventsParams,
@@ -14,6 +16,7 @@ from sidecar.protocol.messages import (
 )
 from sidecar.server.handlers.paging import page
 from sidecar.server.rpc import Request
+from sidecar.server.services import Services
 
 
 async def create(request: Request, params: SessionCreateParams) -> SessionIdResult:
@@ -51,6 +54,20 @@ async def fork(request: Request, params: SessionForkParams) -> SessionIdResult:
     """A copy that goes its own way."""
     session = request.services.sessions.fork(params.session_id, params.at_message)
     return SessionIdResult(session_id=session.session_id)
+
+
+async def compact(request: Request, params: SessionParams) -> SessionCompactResult:
+    """As small as it gets: all but the latest run summed up, by the default model where there is one."""
+    services: Services = request.services
+    done = await services.sessions.compact(params.session_id, _settings(services))
+    return SessionCompactResult(before_tokens=done.before_tokens, after_tokens=done.after_tokens)
+
+
+def _settings(services: Services) -> RunSettings | None:
+    if services.models.default is None or services.cycle.summary == "rule":
+        return None
+    provider, model, label = services.models.resolve(None)
+    return RunSettings(provider=provider, model=model, label=label, config=services.cycle)
 
 
 async def delete(request: Request, params: SessionParams) -> SessionDeleteResult:
