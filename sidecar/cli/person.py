@@ -36,7 +36,7 @@ class Person:
     allowed: Sequence[str] = ()
     """Permissions and tools, by name or glob, that need no asking: the flag `--allow`."""
     source: TextIO = field(default_factory=lambda: sys.stdin)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @property
     def is_there(self) -> bool:

@@ -57,13 +57,15 @@ class RunView:
     screen: Screen
     show_totals: bool = True
     clock: Callable[[], float] = time.monotonic
-    _calls: dict[str, Call] = field(default_factory=dict)
-    _asked_about: dict[str, str] = field(default_factory=dict)
-    _prompt: Sequence[str] = ()
-    _waiting_for: str = ""
-    _model: str = ""
-    _heard: float = 0.0
-    _totals: _Totals = field(default_factory=_Totals)
+    _calls: dict[str, Call] = field(default_factory=dict, init=False)
+    """Those that run, by call id."""
+    _asked_about: dict[str, str] = field(default_factory=dict, init=False)
+    """Call id by question."""
+    _prompt: Sequence[str] = field(default=(), init=False)
+    _waiting_for: str = field(default="", init=False)
+    _model: str = field(default="", init=False)
+    _heard: float = field(default=0.0, init=False)
+    _totals: _Totals = field(default_factory=_Totals, init=False)
 
     def begin(self) -> None:
         """A run starts: nothing of the one before is left."""
@@ -187,7 +189,7 @@ class RunView:
     def note(self, message: str, style: str) -> None:
         """A remark beside the answer, on lines of its own."""
         terminal = self.screen.terminal
-        lines = wrapped(f"{terminal.mark('!', '!')} {safe_line(message)}", terminal)
+        lines = wrapped(f"! {safe_line(message)}", terminal)
         self.screen.line("\n".join(terminal.style(line, style) for line in lines))
 
     def _refresh(self) -> None:

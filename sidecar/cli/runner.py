@@ -15,6 +15,7 @@ from sidecar.cli.host import COMMAND, FAILED, INTERRUPTED, WRONG_USAGE, Spawn, U
 
 def run(place: tuple[str, str], flags: argparse.Namespace, sidecar: Sequence[str] | None) -> int:
     """Runs the function at `place` (module, name) with the flags."""
+    _open_missing_streams()
     module, name = place
     command = getattr(importlib.import_module(module), name)
     try:
@@ -30,6 +31,14 @@ def run(place: tuple[str, str], flags: argparse.Namespace, sidecar: Sequence[str
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+
+
+def _open_missing_streams() -> None:
+    """A stream that the shell has closed (`<&-`) is one that nobody writes to or reads from, not an accident."""
+    nowhere = Path(os.devnull)
+    sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
+    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")
 
 
 def _spawn_of(flags: argparse.Namespace, command: Sequence[str]) -> Spawn:

@@ -13,7 +13,8 @@ MIN_COLUMNS = 20
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
-    "\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"  # invisible, or turn text around
+    "\xad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202a-\u202e"  # invisible, or turning text around
+    "\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f"
     "\ud800-\udfff]"  # halves of surrogate pairs, which no encoding takes
 )
 
@@ -108,7 +109,8 @@ def safe_line(text: str) -> str:
 
 def _written_out(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    letter, digits = ("x", 2) if code < 0x100 else ("u", 4) if code < 0x10000 else ("U", 8)
+    return f"\\{letter}{code:0{digits}x}"
 
 
 # Width --------------------------------------------------------------------------------------------------

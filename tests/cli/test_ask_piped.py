@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sidecar.cli.arguments import build_parser, serve_flags
 from tests.harness.scripted_sidecar import received, scripted
 from tests.harness.terminal import cli, environment
 
@@ -287,3 +288,23 @@ def test_flags_without_a_command_are_told_where_to_go() -> None:
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == b"agent-sidecar: error: to serve, say `agent-sidecar serve` before any flags\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
+def test_streams_that_the_shell_has_closed_are_no_accident(tmp_path: Path) -> None:
+    command = [*cli("ask", "hi", sidecar=scripted(tmp_path, {"agent/submit": says("ok")}))]
+    shell = ["sh", "-c", '"$@" <&- >&-', "sh", *command]
+    done = subprocess.run(shell, env=environment(), capture_output=True, timeout=LIMIT_SECS, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_paths_given_as_flags_hold_wherever_the_sidecar_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = build_parser().parse_args(["--config", "a.toml", "ask", "--log-file", "b.log", "--model", "m/x", "hi"])
+    assert serve_flags(flags) == [
+        *("--config", str(tmp_path / "a.toml")),
+        *("--log-file", str(tmp_path / "b.log")),
+        *("--model", "m/x"),
+    ]

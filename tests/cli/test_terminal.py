@@ -39,6 +39,20 @@ def test_safe_text_is_printable_and_can_be_encoded(text: str) -> None:
     assert not [character for character in shown if ord(character) < 0x20 and character not in "\n\t"]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\tb\r\nc", "a\tb\nc"),
+        ("\x1b[31m\x9b", "\\x1b[31m\\x9b"),
+        ("\u202e\ud800", "\\u202e\\ud800"),
+        ("\U000e0041", "\\U000e0041"),
+        ("naïve 宽 👩‍👩‍👧 می‌خواهم", "naïve 宽 👩‍👩‍👧 می‌خواهم"),
+    ],
+)
+def test_what_could_act_on_a_terminal_is_written_out_and_nothing_else(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(1, 40))
 def test_clipped_text_fits_and_is_a_beginning(text: str, columns: int) -> None:
     shown = clip(text, columns)
