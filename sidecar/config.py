@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from attrs import frozen
 
 from sidecar.agent.config import CycleConfig, SummaryBy
-from sidecar.permissions.model import misspelt_entry
+from sidecar.permissions.entries import fault_of_options
 from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.errors import TOOL_ERROR_KINDS, ConfigurationError, ErrorAction
 from sidecar.protocol.messages import PermissionOptions
@@ -105,7 +105,7 @@ def _faults(options: Options) -> Iterator[tuple[str, str]]:
     yield from _number_faults("", {"maxFrameBytes": options.max_frame_bytes})
     if options.cycle is not None:
         yield from _cycle_faults(options.cycle)
-    if options.permissions is not None and (wrong := misspelt_entry(options.permissions)):
+    if options.permissions is not None and (wrong := fault_of_options(options.permissions)):
         yield f"permissions.{wrong[0]}", wrong[1]
     for name, provider in (options.providers or {}).items():
         try:

@@ -63,23 +63,6 @@ class PermissionConfig:
         )
 
 
-def misspelt_entry(options: PermissionOptions) -> tuple[str, str] | None:
-    """The first entry that can match no permission, as its path and what is wrong; None: all are fine.
-
-    A misspelt name in `denied` would let through what it was written to stop.
-    """
-    lists = {"allowed": options.allowed, "denied": options.denied, "ask": options.ask}
-    for name, entries in lists.items():
-        for index, entry in enumerate(entries or ()):
-            if any(character in entry for character in "*?["):
-                continue
-            try:
-                Permission(entry)
-            except ValueError as error:
-                return f"{name}[{index}]", str(error)
-    return None
-
-
 def _either(given: T | None, otherwise: T) -> T:
     return otherwise if given is None else given
 

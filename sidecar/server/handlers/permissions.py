@@ -1,6 +1,7 @@
 """permissions/*."""
 
-from sidecar.permissions.model import PermissionConfig, misspelt_entry
+from sidecar.permissions.entries import fault_of_options
+from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.errors import invalid_params
 from sidecar.protocol.messages import (
     PermissionOptions,
@@ -35,7 +36,7 @@ async def set_permissions(request: Request, params: PermissionsSetParams) -> Per
         allow_unspecified=params.allow_unspecified,
         rules=params.rules,
     )
-    if wrong := misspelt_entry(options):
+    if wrong := fault_of_options(options):
         path, reason = wrong
         raise invalid_params(f"params.{path}", reason)
     services.permissions.set(options, params.scope, params.session_id)
