@@ -62,6 +62,7 @@ KNOWN_OPTIONS: Mapping[str, tuple[str, ...]] = {
         "repeatLimit",
         "maxRetries",
         "maxRetryDelaySecs",
+        "summary",
         "serverWaitSecs",
         "approvalTimeoutSecs",
     ),

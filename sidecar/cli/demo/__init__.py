@@ -40,7 +40,7 @@ INTRODUCTION = (
 )
 
 NEXT = (
-    'agent-sidecar ask "..." does this with a model of yours: set OPENAI_API_KEY, or run a local Ollama.',
+    'agent-sidecar ask "..." does this with a model of yours: set OPENAI_API_KEY, or add --model ollama/NAME.',
     "agent-sidecar doctor says what is missing for that.",
     "protocol.md describes what has just gone over the pipe, frame by frame.",
 )
