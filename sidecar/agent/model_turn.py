@@ -55,7 +55,7 @@ class ModelTurn:
 
     async def _ask_once(self, request: ModelRequest) -> Reply:
         self._fold = ReplyFold()
-        async with aclosing(self._settings.provider.stream(request)) as pieces:  # type: ignore[type-var]
+        async with aclosing(self._settings.provider.stream(request)) as pieces:
             async for piece in pieces:
                 self._fold.add(piece)
                 await self._report(piece)

@@ -4,7 +4,7 @@ Vendor JSON stays inside this package. `agent/reply.py` folds the pieces into on
 everything that streams do in the wild (indexes missing, arguments before names) is put in order.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 from attrs import frozen
@@ -95,8 +95,8 @@ class Provider(Protocol):
     name: str
     context_tokens: int | None
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelPiece]:
-        """One answer, piece by piece. An async generator: closing it ends the request at once.
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelPiece, None]:
+        """One answer, piece by piece. Closing the generator ends the request at once.
 
         Raises ModelError (modelError, modelTimeout, contextOverflow) with `retryable` set truthfully, before
         or between pieces; ConfigurationError or an `io` SidecarError for a key, proxy, certificate or script

@@ -205,7 +205,7 @@ async def test_closing_the_stream_ends_the_request_at_once() -> None:
     async with ScriptedModel(stalls(says("hello world"), after=2)) as model, provider_at(model) as provider:
         stream = provider.stream(asks())
         await anext(stream)
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
         await asyncio.wait_for(model.requests[0].disconnected.wait(), 1)
 
 
@@ -224,7 +224,7 @@ async def test_a_provider_can_be_used_after_a_stream_was_closed() -> None:
     async with ScriptedModel(stalls(says("one"), after=2), says("two")) as model, provider_at(model) as provider:
         stream = provider.stream(asks())
         await anext(stream)
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
         assert text_of(await pieces_of(provider)) == "two"
 
 
