@@ -12,7 +12,7 @@ Scope = Literal["session", "workspace"]
 Rules = tuple[PermissionRule, ...]
 
 
-@define
+@define(eq=False)
 class _Layer:
     """A session's own: `options` replace fields of the workspace, `remembered` rules come after all others."""
 

@@ -179,6 +179,7 @@ def _one_character(token: str, closed: str) -> str:
         return re.escape(token)
     negated = token.startswith("[!")
     members = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", token[2:-1] if negated else token[1:-1])
+    members = members.replace("--", r"\-\-")  # Python warns of what a set difference would look like.
     one_of = f"[^{members}]" if negated else f"[{members}]"
     try:
         re.compile(one_of)

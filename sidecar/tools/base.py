@@ -78,7 +78,7 @@ async def _no_other_tools(name: str, args: JsonObject) -> ToolResult:
     raise ToolError("notFound", f"there is no registry here that could run {name!r}", tool=name)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False, repr=False)
 class ToolContext:
     """The second argument of `BaseTool.execute`. New fields may join; none will leave.
 

@@ -31,7 +31,7 @@ def _not_audited(call: ToolCall, decision: PermissionDecision, answer: ApprovalA
     pass
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False, repr=False)
 class InvocationScope:
     """The surroundings of one or more calls. The defaults serve Python users without a host.
 

@@ -25,7 +25,7 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 _WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Place:
     """A path inside a workspace: its folder, and the way down from there, on which there is no link.
 
@@ -42,7 +42,7 @@ class Place:
         return self.folder.joinpath(*self.parts)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Spot:
     """A name in a folder that is held open, so that nobody can put another folder in its place."""
 

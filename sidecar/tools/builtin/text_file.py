@@ -23,7 +23,7 @@ class UnfitFileError(Exception):
     """The file is not one that a text tool can work on; the message says why, as in `is not …`."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class TextFile:
     """What a file holds. Line ends are `\\n` in `text` where the file has one kind of them throughout."""
 
