@@ -399,6 +399,15 @@ async def test_rules_see_one_spelling_of_a_path(project: Project, path: str) -> 
     assert (await guarded.registry.decide("write_file", args, guarded.scope())).decision == "ask"
 
 
+@pytest.mark.parametrize("args", [{}, {"path": 3}, {"path": "src/a.py"}])
+async def test_permissions_can_be_asked_about_a_call_that_is_not_complete(
+    project: Project, args: JsonObject
+) -> None:
+    guarded = Project(project.folder, PermissionConfig())
+    decision = await guarded.registry.decide("write_file", args, guarded.scope())
+    assert (decision.decision, decision.rule) == ("ask", 'permissions.ask: "write"')
+
+
 async def test_a_remembered_approval_keeps_the_path_and_not_the_content(project: Project) -> None:
     guarded, witness = Project(project.folder, PermissionConfig()), Witness()
     args = {"path": str(project.folder / "src/a.py"), "content": "x" * 10_000}

@@ -51,7 +51,10 @@ class FileTool(BaseTool):
             return told(error, place.shown)
 
     def _place(self, args: JsonObject, workspace: tuple[Path, ...]) -> Place:
-        return Workspace(workspace).place(args.get("path", self.default_path), follow=self.follows_links)
+        path = args.get("path")
+        if not isinstance(path, str):  # Absent; permissions are also asked about calls that are not complete.
+            path = self.default_path
+        return Workspace(workspace).place(path, follow=self.follows_links)
 
 
 def told(error: OSError, path: str) -> ToolResult:
