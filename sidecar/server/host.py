@@ -1,0 +1,137 @@
+"""The host as the rest of the sidecar sees it: what it can do, what it is told, what it is asked."""
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from sidecar.protocol.codec import DecodeError, decode, encode
+from sidecar.protocol.events import AgentEvent
+from sidecar.protocol.messages import AgentEventParams
+from sidecar.protocol.methods import METHODS
+from sidecar.protocol.values import JsonObject
+from sidecar.server.outbox import Outbox
+from sidecar.server.unanswered import HostRefused, UnansweredRequests
+
+
+@frozen(kw_only=True)
+class HostCapabilities:
+    """What the host said it can do; everything else it cannot.
+
+    `show_message` and `work_done_progress` are LSP's own (`window.showMessage`, `window.workDoneProgress`).
+    """
+
+    approvals: bool = False
+    input: bool = False
+    host_tools: bool = False
+    host_model: bool = False
+    opt_out_events: frozenset[str] = frozenset()
+    show_message: bool = False
+    work_done_progress: bool = False
+
+
+def host_capabilities(capabilities: Any) -> HostCapabilities:
+    """Reads LSP client capabilities. Whatever is not as expected is not there; nothing is an error."""
+    ours = _object(_object(_object(capabilities).get("experimental")).get("agentSidecar"))
+    window = _object(_object(capabilities).get("window"))
+    opted_out = ours.get("optOutEvents")
+    return HostCapabilities(
+        approvals=ours.get("approvals") is True,
+        input=ours.get("input") is True,
+        host_tools=ours.get("hostTools") is True,
+        host_model=ours.get("hostModel") is True,
+        opt_out_events=frozenset(name for name in _list(opted_out) if type(name) is str),
+        # Lua writes an empty object as `[]`.
+        show_message=window.get("showMessage") is not None and window.get("showMessage") is not False,
+        work_done_progress=window.get("workDoneProgress") is True,
+    )
+
+
+def _object(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+class Host:
+    """The one host of this process. To be used from the event loop's thread."""
+
+    def __init__(self, capabilities: HostCapabilities, outbox: Outbox, unanswered: UnansweredRequests) -> None:
+        self.capabilities = capabilities
+        self._outbox = outbox
+        self._unanswered = unanswered
+        outbox.opt_out_events = capabilities.opt_out_events
+
+    def notify(self, method: str, params: Any) -> None:
+        """Sends a notification; `params` is a value of `sidecar.protocol`, or JSON."""
+        self._outbox.send({"jsonrpc": "2.0", "method": method, "params": encode(params)})
+
+    def log_message(self, message: str, *, warning: bool = False) -> None:
+        """Writes a line into the host's own log, by LSP's `window/logMessage`."""
+        self.notify("window/logMessage", {"type": 2 if warning else 3, "message": message})
+
+    async def request(self, method: str, params: Any, deadline_secs: float) -> Any:
+        """Asks the host. The result has the type that METHODS names; that of another method stays JSON.
+
+        Raises HostDidNotAnswer after the deadline, HostRefused for an error and for an answer that does not
+        fit. When the caller is cancelled, so is the request.
+        """
+        result = await self._unanswered.ask(method, encode(params), deadline_secs=deadline_secs)
+        row = METHODS.get(method)
+        if row is None or row.result is None:
+            return result
+        try:
+            return decode(result, row.result, path="result")
+        except DecodeError as error:
+            raise HostRefused(f"the host's answer to {method} makes no sense: {error}") from None
+
+    async def emit(self, session_id: str, run_id: str, event: AgentEvent) -> None:
+        """Sends an event of a run, numbered; waits while the host has too much to read."""
+        await self._outbox.emit(session_id, run_id, event)
+
+    def on_event(self, listener: Callable[[AgentEventParams], None]) -> None:
+        """`listener` is told of each event just before it is sent, merged as it is sent."""
+        self._outbox.on_event = listener
+
+    def end_run(self, session_id: str, run_id: str) -> None:
+        """A run is over: no event of it will follow, and its numbering is forgotten."""
+        self._outbox.end_run(run_id)
+
+
+class WorkDone:
+    """The editor's progress bar for one request (LSP 3.17, "Work Done Progress"); nothing without a token."""
+
+    def __init__(self, outbox: Outbox, token: str | int | None) -> None:
+        self._outbox = outbox
+        self._token = token
+        self._last_report: Any = None
+
+    def begin(self, title: str) -> None:
+        """Shows the bar; the server does it before the handler runs."""
+        self._send({"kind": "begin", "title": title})
+
+    def report(self, message: str | None, *, done: float | None = None, total: float | None = None) -> None:
+        """Says how far the work is. A report takes the place of one that still waits to be sent."""
+        said = {"message": message, "percentage": _percentage(done, total)}
+        value = {"kind": "report", **{name: known for name, known in said.items() if known is not None}}
+        if self._token is not None:
+            self._last_report = self._outbox.replace(self._last_report, self._message(value))
+
+    def end(self) -> None:
+        """Takes the bar away; the server does it when the handler has ended."""
+        self._send({"kind": "end"})
+
+    def _send(self, value: JsonObject) -> None:
+        if self._token is not None:
+            self._outbox.send(self._message(value))
+
+    def _message(self, value: JsonObject) -> JsonObject:
+        return {"jsonrpc": "2.0", "method": "$/progress", "params": {"token": self._token, "value": value}}
+
+
+def _percentage(done: float | None, total: float | None) -> int | None:
+    if done is None or not total:
+        return None
+    return max(0, min(100, round(100 * done / total)))

@@ -1,0 +1,245 @@
+"""Everything that goes to the host passes here, in order: numbered, merged and held back when the host is slow.
+
+An event takes its number when it joins the queue. Two neighbouring text deltas of a run become one while the
+first still waits; nothing else is merged, and nothing is dropped.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from attrs import evolve
+
+from sidecar.protocol.codec import encode
+from sidecar.protocol.events import AgentEvent, AssistantReasoningDelta, AssistantTextDelta
+from sidecar.protocol.messages import AgentEventParams
+from sidecar.protocol.values import JsonObject
+from sidecar.server.answers import log_failure
+from sidecar.server.framing import frame
+from sidecar.server.pipes import Writer
+
+HIGH_WATER_BYTES = 1024 * 1024
+"""Above this much unsent, whoever emits an event waits. Own choice."""
+
+LOW_WATER_BYTES = 256 * 1024
+"""At this much or less, they go on."""
+
+FULL_BYTES = 16 * 1024 * 1024
+"""Above this much unsent, no more input is read from a host that does not read our output. Own choice."""
+
+_ENTRY_BYTES = 200
+"""About what an entry of the queue costs beside its text."""
+
+DELTAS = (AssistantTextDelta, AssistantReasoningDelta)
+DELTA_TYPES = frozenset(delta.type for delta in DELTAS)
+
+_to_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+OnEvent = Callable[[AgentEventParams], None]
+
+
+class Waiting:
+    """An entry of the queue. The frame of a delta is empty until it is sent, as its text can still grow."""
+
+    __slots__ = ("event", "frame", "more", "sent", "size")
+
+    def __init__(self, frame: bytes, size: int, event: AgentEventParams | None = None) -> None:
+        self.frame = frame
+        self.size = size
+        self.event = event
+        self.more: list[str] = []
+        self.sent = False
+
+
+class _Run:
+    """Where the numbering of a run stands, and its last event, which may still wait and grow."""
+
+    __slots__ = ("last", "next_seq")
+
+    def __init__(self) -> None:
+        self.next_seq = 0
+        self.last: Waiting | None = None
+
+
+class Outbox:
+    """The one way out. Used from the event loop's thread alone.
+
+    Starts closed: until `open` is called, only answers leave, because a host must not hear anything else
+    before the answer to its `initialize` (LSP 3.17, "Initialize Request").
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        writer.on_room = self.pump
+        self._queue: deque[Waiting] = deque()
+        self._waiting_bytes = 0
+        self._runs: dict[str, _Run] = {}
+        self._waiters: list[Callable[[], None]] = []
+        self._emptied = asyncio.Event()
+        self._is_open = False
+        self._is_pumping = False
+        self.opt_out_events: frozenset[str] = frozenset()
+        self.on_event: OnEvent | None = None
+
+    def open(self) -> None:
+        """From now on everything leaves; what waited leaves first."""
+        self._is_open = True
+        self.pump()
+
+    def discard(self) -> None:
+        """Forgets what waits behind an `initialize` that failed."""
+        self._queue.clear()
+        self._runs.clear()
+        self._waiting_bytes = 0
+        self._wake()
+
+    def answer(self, message: JsonObject) -> None:
+        """Sends an answer. Raises TypeError or ValueError, having sent nothing, where it is not JSON."""
+        data = _framed(message)
+        if self._is_open:
+            self._join(Waiting(data, len(data)))
+        else:
+            self._writer.write(data)
+
+    def send(self, message: JsonObject) -> Waiting:
+        """Sends a request or notification; raises as `answer` does."""
+        data = _framed(message)
+        return self._join(Waiting(data, len(data)))
+
+    def replace(self, earlier: Waiting | None, message: JsonObject) -> Waiting:
+        """Sends a message in the place of an earlier one that it makes pointless, if that still waits."""
+        if earlier is None or earlier.sent:
+            return self.send(message)
+        data = _framed(message)
+        self._waiting_bytes += len(data) - earlier.size
+        earlier.frame, earlier.size = data, len(data)
+        return earlier
+
+    async def emit(self, session_id: str, run_id: str, event: AgentEvent) -> None:
+        """Sends an event of a run; waits while too much is unsent. Raises as `answer` does.
+
+        An event of a type that the host opted out of takes no number, nor does a delta that joins another.
+        """
+        if event.type in self.opt_out_events:
+            return
+        run = self._runs.get(run_id)
+        if run is None:
+            run = self._runs[run_id] = _Run()
+        if not (event.type in DELTA_TYPES and self._merge(run, event)):
+            self._append(session_id, run_id, run, event)
+        if self._waiting_bytes > HIGH_WATER_BYTES:
+            await self._room()
+
+    def end_run(self, run_id: str) -> None:
+        """Forgets the numbering of a run, after its last event."""
+        self._runs.pop(run_id, None)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What was not handed to the writer yet, about."""
+        return self._waiting_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the host has so much to read that nothing more should be read from it."""
+        return self._waiting_bytes > FULL_BYTES
+
+    def when_room(self, callback: Callable[[], None]) -> None:
+        """Calls back, once, when little enough is unsent."""
+        self._waiters.append(callback)
+
+    def pump(self) -> None:
+        """Hands entries to the writer while it has room; the writer calls it when it has room again."""
+        if self._is_pumping or not self._is_open:
+            return
+        self._is_pumping = True
+        try:
+            while self._queue and self._writer.has_room:
+                waiting = self._queue.popleft()
+                self._waiting_bytes -= waiting.size
+                waiting.sent = True
+                self._writer.write(self._frame_of(waiting))
+        finally:
+            self._is_pumping = False
+        if self._waiters and self._waiting_bytes <= LOW_WATER_BYTES:
+            self._wake()
+        if not self._queue:
+            self._emptied.set()
+
+    async def close(self, limit_secs: float) -> None:
+        """Waits until everything is written, at most so long."""
+        if self._queue and self._is_open:
+            self._emptied.clear()
+            began = asyncio.get_running_loop().time()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit_secs):
+                    await self._emptied.wait()
+            limit_secs -= asyncio.get_running_loop().time() - began
+        await self._writer.close(max(0.0, limit_secs))
+
+    async def _room(self) -> None:
+        """How long it takes is the host's affair; the caller may be cancelled."""
+        while self._waiting_bytes > LOW_WATER_BYTES:
+            room = asyncio.Event()
+            self.when_room(room.set)
+            await room.wait()
+
+    def _join(self, waiting: Waiting) -> Waiting:
+        self._queue.append(waiting)
+        self._waiting_bytes += waiting.size
+        self.pump()
+        return waiting
+
+    def _merge(self, run: "_Run", delta: AgentEvent) -> bool:
+        """Adds a delta to the one before it, if that is of its kind and still waits."""
+        last = run.last
+        if last is None or last.sent or last.event is None or type(last.event.event) is not type(delta):
+            return False
+        assert isinstance(delta, DELTAS)
+        last.more.append(delta.text)
+        last.size += len(delta.text)
+        self._waiting_bytes += len(delta.text)
+        return True
+
+    def _append(self, session_id: str, run_id: str, run: "_Run", event: AgentEvent) -> None:
+        params = AgentEventParams(session_id=session_id, run_id=run_id, seq=run.next_seq, event=event)
+        if isinstance(event, DELTAS):
+            waiting = Waiting(b"", _ENTRY_BYTES + len(event.text), params)
+        else:
+            data = _event_framed(params)
+            waiting = Waiting(data, len(data), params)
+        run.next_seq += 1
+        run.last = waiting
+        self._join(waiting)
+
+    def _frame_of(self, waiting: Waiting) -> bytes:
+        if waiting.event is None:
+            return waiting.frame
+        event = _merged(waiting.event, waiting.more) if waiting.more else waiting.event
+        if self.on_event is not None:
+            try:
+                self.on_event(event)
+            except Exception as error:  # noqa: BLE001  whoever listens must not be able to stop the wire
+                log_failure(error, f"what listens to events, at {event.seq} of run {event.run_id},")
+        return waiting.frame or _event_framed(event)
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for callback in waiters:
+            callback()
+
+
+def _merged(params: AgentEventParams, more: list[str]) -> AgentEventParams:
+    event = params.event
+    assert isinstance(event, DELTAS), "nothing else grows"
+    return evolve(params, event=evolve(event, text=event.text + "".join(more)))
+
+
+def _framed(message: JsonObject) -> bytes:
+    return frame(_to_json(message).encode("ascii"))
+
+
+def _event_framed(params: AgentEventParams) -> bytes:
+    return _framed({"jsonrpc": "2.0", "method": "agent/event", "params": encode(params)})
