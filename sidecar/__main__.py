@@ -8,14 +8,22 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given and not sys.stdin.isatty():
-        given = ["serve"]
     if given[:1] == ["serve"]:
         return _serve(given[1:])
+    if _is_spawned() and not any(word in ASKS_ABOUT_US or not word.startswith("-") for word in given[:1]):
+        return _serve(given)
     # The command line needs nothing of the server, nor the server of it; both start quickly so.
     from sidecar.cli import main as run_command  # noqa: PLC0415
 
     return run_command(given)
+
+
+ASKS_ABOUT_US = ("-h", "--help", "--version")
+
+
+def _is_spawned() -> bool:
+    """Whether stdin is a host's pipe rather than somebody's terminal; a closed one is the end of a pipe."""
+    return sys.stdin is None or not sys.stdin.isatty()
 
 
 def _serve(flags: list[str]) -> int:

@@ -52,10 +52,20 @@ class Models:
             raise ConfigurationError(f"model {full!r} must be written as 'provider/model'", path="model")
         return self._provider(provider_name), model, full
 
-    async def list(self) -> tuple[ModelInfo, ...]:
-        """The models of every provider, configured or known, that answers in time; by name."""
-        listed = await asyncio.gather(*(self._list_one(name) for name in {**self._configured, **PRESETS}))
-        return tuple(sorted((model for models in listed for model in models), key=lambda m: m.model))
+    async def list(self) -> tuple[tuple[ModelInfo, ...], tuple[str, ...]]:
+        """The models of every provider, configured or known, that answers in time, by name.
+
+        With them, why configured ones did not: one that cannot be asked must not hide the others.
+        """
+        names = list({**self._configured, **PRESETS})
+        listed = await asyncio.gather(*(self._list_one(name) for name in names))
+        models = (model for found in listed if not isinstance(found, str) for model in found)
+        reasons = (
+            found
+            for name, found in zip(names, listed, strict=True)
+            if isinstance(found, str) and (name in self._configured or self._is_default(name))
+        )
+        return tuple(sorted(models, key=lambda model: model.model)), tuple(reasons)
 
     async def aclose(self) -> None:
         """Lets go of all connections."""
@@ -66,9 +76,15 @@ class Models:
             self._providers[name] = open_provider(name, self._configured.get(name))
         return self._providers[name]
 
-    async def _list_one(self, name: str) -> tuple[ModelInfo, ...]:
+    def _is_default(self, provider: str) -> bool:
+        return self.default is not None and self.default.startswith(f"{provider}/")
+
+    async def _list_one(self, name: str) -> tuple[ModelInfo, ...] | str:
+        """The models of a provider, or why there are none."""
         try:
             async with asyncio.timeout(LIST_TIMEOUT_SECS):
                 return await self._provider(name).list_models()
-        except (SidecarError, TimeoutError):
-            return ()  # One provider that cannot be asked must not hide the others.
+        except SidecarError as error:
+            return error.message
+        except TimeoutError:
+            return f"{name}: no list of models within {LIST_TIMEOUT_SECS:.0f} s"

@@ -10,6 +10,7 @@ from sidecar_client import ClientError, SubmitParams
 
 from sidecar.cli.host import Spawn, UsageError, open_screen, report_failure, report_run, sidecar_for
 from sidecar.cli.interrupts import Interrupts
+from sidecar.cli.models import model_to_use
 from sidecar.cli.permissions import session_allowing
 from sidecar.cli.person import Person
 from sidecar.cli.render import JsonView, RunView
@@ -28,7 +29,10 @@ async def _ask(prompt: str, flags: argparse.Namespace, spawn: Spawn) -> int:
         try:
             async with sidecar_for(spawn, person) as sidecar:
                 session_id = await session_allowing(sidecar, flags.allow)
-                run = sidecar.submit(prompt, **submit_params(flags, session_id))
+                params = submit_params(flags, session_id)
+                if model := await model_to_use(sidecar):
+                    params["model"] = model
+                run = sidecar.submit(prompt, **params)
                 return await report_run(run, sidecar, JsonView(screen) if flags.json else view, interrupts)
         except ClientError as error:
             return report_failure(error)

@@ -18,6 +18,7 @@ from sidecar.cli import wording
 from sidecar.cli.ask import submit_params
 from sidecar.cli.host import DONE, FAILED, INTERRUPTED, Spawn, open_screen, report_failure, report_run, sidecar_for
 from sidecar.cli.interrupts import Interrupts
+from sidecar.cli.models import model_to_use
 from sidecar.cli.permissions import session_allowing
 from sidecar.cli.person import Person
 from sidecar.cli.render import JsonView, RunView, View
@@ -110,6 +111,7 @@ class Conversation:
     view: View
     session_id: str | None = None
     model: str | None = None
+    has_looked_for_models: bool = False
     is_over: bool = False
     """The sidecar is gone, so that nothing more can be said."""
 
@@ -135,6 +137,9 @@ class Conversation:
     async def _submit(self, prompt: str) -> int:
         if self.session_id is None:
             self.session_id = await session_allowing(self.sidecar, self.flags.allow)
+        if self.model is None and not self.has_looked_for_models:
+            self.has_looked_for_models = True
+            self.model = await model_to_use(self.sidecar)
         params = submit_params(self.flags, self.session_id)
         if self.model is not None:
             params["model"] = self.model

@@ -49,6 +49,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 """Which libraries a package may import. A foreign vocabulary lives in one package only."""
 
 LAZY_IMPORTS: dict[tuple[str, str], str] = {
+    ("sidecar/__init__.py", "EXPORTS[name]"): "a name of the embedding API, imported when it is first used",
     ("sidecar/__main__.py", "sidecar.cli"): "serving needs nothing of the command line",
     ("sidecar/__main__.py", "sidecar.app"): "the command line needs nothing of the server",
     ("sidecar/cli/__init__.py", "sidecar.cli.runner"): "asyncio, for which --version has no use",
