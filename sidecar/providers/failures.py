@@ -24,10 +24,14 @@ RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, *range(500, 600)} - {501, 50
 
 @frozen(kw_only=True)
 class Endpoint:
-    """Whom was asked, as errors may show it. `key_origin` is where the key comes from, None without one."""
+    """Whom was asked, as errors may show it. `what` is the kind of API that should be there.
+
+    `key_origin` is where the key comes from, None without one.
+    """
 
     provider: str
     url: str
+    what: str
     key_origin: str | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
@@ -86,11 +90,11 @@ def failed_in_stream(endpoint: Endpoint, error: Any, *, model: str | None) -> Mo
 
 
 def unreadable(endpoint: Endpoint, what: str, text: str, *, retryable: bool) -> ModelError:
-    """Something that is no Chat Completions at all; `what` names it. A gateway's hiccup may pass."""
+    """Something that is no answer of such an API at all; `what` names it. A gateway's hiccup may pass."""
     excerpt = endpoint.clean(text).strip()[:200]
     return ModelError(
         f"{endpoint.provider}: {endpoint.url} sent {what}: {excerpt!r}; "
-        f"check that `providers.{endpoint.provider}.baseUrl` leads to a Chat Completions API",
+        f"check that `providers.{endpoint.provider}.baseUrl` leads to {endpoint.what}",
         provider=endpoint.provider,
         retryable=retryable,
     )

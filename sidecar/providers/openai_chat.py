@@ -4,36 +4,27 @@ The request is built by `openai_messages` and `lowering`, the stream read by `op
 ties them to HTTP, and what adapts the request to servers that know fewer parameters.
 """
 
-import asyncio
 import json
-import os
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from attrs import frozen
 
-from sidecar import __version__
-from sidecar.protocol.errors import ConfigurationError, ModelError
+from sidecar.protocol.errors import ModelError
 from sidecar.protocol.messages import ModelInfo
 from sidecar.protocol.values import JsonObject, ToolDefinition
+from sidecar.providers.answering import pieces_of
 from sidecar.providers.base import ModelPiece, ModelRequest, WarningPiece
-from sidecar.providers.failures import Endpoint, is_refused_parameter, unreadable
-from sidecar.providers.http_client import Answer, Connection, StreamEvent, open_connection
+from sidecar.providers.failures import unreadable
+from sidecar.providers.http_api import HttpApi, required_base_url
+from sidecar.providers.http_client import Answer, Connection
 from sidecar.providers.lowering import LoweredTools, lower_tools
 from sidecar.providers.openai_chunks import ChunkReader
 from sidecar.providers.openai_messages import wire_messages
-from sidecar.providers.options import ProviderOptions, key_origin, resolve_api_key
-
-TRAILER_SECS = 5.0
-"""How long usage and `[DONE]` are waited for once the model has said that it stops (own choice).
-
-Some servers send neither and keep the stream open; the answer itself is complete by then.
-"""
-
-MIN_SECRET_CHARACTERS = 6
-"""Anything shorter is a stand-in such as `none`, and taking it out of messages would garble them."""
+from sidecar.providers.options import ProviderOptions
+from sidecar.providers.refusals import Refusals
 
 _OPTIONAL_PARAMETERS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
 """What a server may refuse, to be asked again without it."""
@@ -43,44 +34,37 @@ class OpenAIChat:
     """A provider that speaks Chat Completions. One per configured name; it keeps its connections open."""
 
     def __init__(self, name: str, options: ProviderOptions) -> None:
-        if options.base_url is None:
-            path = f"providers.{name}.baseUrl"
-            raise ConfigurationError(f"{path}: is required for the API 'openai-chat'", path=path)
         self.name = name
         self.context_tokens = options.context_tokens
         self._options = options
-        self._base_url = options.base_url
-        self._connection: Connection | None = None
-        self._opening = asyncio.Lock()
+        self._api = HttpApi(
+            name,
+            options,
+            what="a Chat Completions API",
+            base_url=endpoint_url(required_base_url(name, options)),
+            authorization=lambda key, base_url: {"authorization": f"Bearer {key}"},
+        )
         self._last_tools = _Tools.of(())
-        self._refused: dict[str, set[str]] = {}
+        self._refusals = Refusals(name)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelPiece, None]:
         """See `Provider.stream`. Raises ConfigurationError, too: keys are looked up when they are needed."""
         tools = self._tools(request.tools)
         lowered = tools.lowered
         written = wire_messages(request, provider=self.name, wire_name=lowered.wire_name)
-        connection = await self._connected()
+        connection = await self._api.connected()
         reader = ChunkReader(connection.endpoint, model=request.model, registry_names=lowered.registry_names)
         answer = await self._asked(connection, request, written.messages, tools)
-        async with aclosing(answer):
-            for warning in (*lowered.warnings, *written.warnings, *self._left_out(request)):
-                yield warning
-            while not reader.is_over and (event := await self._next(answer, reader)) is not None:
-                read = (
-                    reader.read_whole(event.data) if event.is_whole else reader.read(event.data, event=event.name)
-                )
-                for piece in read:
-                    yield piece
-            if reader.is_over:
-                await answer.drain()
-        for piece in reader.ending():
-            yield piece
+        warnings = (*lowered.warnings, *written.warnings, *self._left_out(request))
+        idle_secs = self._options.idle_limit_secs
+        async with aclosing(pieces_of(answer, reader, warnings=warnings, idle_secs=idle_secs)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """What `GET /models` tells, with the context's size where the server says it."""
-        connection = await self._connected()
-        listed = await connection.get_json(endpoint_url(self._base_url, "models"))
+        connection = await self._api.connected()
+        listed = await connection.get_json(self._api.url("models"))
         entries = listed.get("data") or listed.get("models") if isinstance(listed, dict) else listed
         if not isinstance(entries, list):
             said = json.dumps(listed)
@@ -89,9 +73,7 @@ class OpenAIChat:
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        if self._connection is not None:
-            await self._connection.aclose()
-            self._connection = None
+        await self._api.aclose()
 
     # The request ----------------------------------------------------------------------------------------
 
@@ -102,16 +84,15 @@ class OpenAIChat:
 
         What a model refused is remembered, so that this costs one request in the life of the provider.
         """
-        url = endpoint_url(self._base_url, "chat/completions")
+        url = self._api.url("chat/completions")
         while True:
             body = self._body(request, messages)
             try:
                 return await connection.post(url, _encoded(body, tools), model=request.model)
             except ModelError as error:
-                refused = [name for name in _OPTIONAL_PARAMETERS if name in body and _refuses(error, name)]
-                if not refused:
+                sent = (name for name in _OPTIONAL_PARAMETERS if name in body)
+                if not self._refusals.note(request.model, error, sent):
                     raise
-                self._refused.setdefault(request.model, set()).add(refused[0])
 
     def _body(self, request: ModelRequest, messages: list[JsonObject]) -> JsonObject:
         """All of the request but the tools, which `_encoded` adds."""
@@ -119,7 +100,7 @@ class OpenAIChat:
         optional: dict[str, Any] = {"stream_options": {"include_usage": True}, "temperature": request.temperature}
         if name := self._limit_parameter(request.model):
             optional[name] = request.max_output_tokens
-        refused = self._refused.get(request.model, set())
+        refused = self._refusals.of(request.model)
         body.update({n: value for n, value in optional.items() if value is not None and n not in refused})
         return body
 
@@ -129,42 +110,25 @@ class OpenAIChat:
         OpenAI itself takes `max_completion_tokens` for all its models, and refuses the older name for those
         that reason. Whichever is refused, the other one is tried.
         """
-        host = urlsplit(self._base_url).hostname or ""
+        host = urlsplit(self._api.base_url).hostname or ""
         is_openai = host == "api.openai.com" or host.endswith(".openai.azure.com")
         names = ("max_completion_tokens", "max_tokens") if is_openai else ("max_tokens", "max_completion_tokens")
-        refused = self._refused.get(model, set())
+        refused = self._refusals.of(model)
         return next((name for name in names if name not in refused), None)
 
     def _left_out(self, request: ModelRequest) -> Iterator[WarningPiece]:
-        refused = self._refused.get(request.model, set())
-        missing = {
-            "temperature": request.temperature is not None and "temperature" in refused,
-            "maxOutputTokens": request.max_output_tokens is not None
-            and self._limit_parameter(request.model) is None,
-            "stream_options": "stream_options" in refused,
-        }
-        for name in (name for name, is_missing in missing.items() if is_missing):
-            effect = ", so it may not count tokens" if name == "stream_options" else ""
-            yield WarningPiece(
-                code="parameterLeftOut",
-                message=f"{self.name} does not take {name} for {request.model!r}; it was left out{effect}",
-            )
+        refused = self._refusals.of(request.model)
+        if request.temperature is not None and "temperature" in refused:
+            yield self._refusals.warning(request.model, "temperature")
+        if request.max_output_tokens is not None and self._limit_parameter(request.model) is None:
+            yield self._refusals.warning(request.model, "maxOutputTokens")
+        if "stream_options" in refused:
+            yield self._refusals.warning(request.model, "stream_options", ", so it may not count tokens")
 
     def _tools(self, definitions: tuple[ToolDefinition, ...]) -> "_Tools":
         if definitions != self._last_tools.definitions:
             self._last_tools = _Tools.of(definitions)
         return self._last_tools
-
-    # The answer -----------------------------------------------------------------------------------------
-
-    async def _next(self, answer: Answer, reader: ChunkReader) -> StreamEvent | None:
-        idle_secs = self._options.idle_limit_secs
-        try:
-            return await answer.next_event(min(TRAILER_SECS, idle_secs) if reader.is_finished else idle_secs)
-        except ModelError:
-            if reader.is_finished:
-                return None  # All that is lost is what some servers send after the end.
-            raise
 
     def _model(self, entry: JsonObject) -> ModelInfo:
         # OpenRouter, vLLM and Groq, in this order.
@@ -174,33 +138,6 @@ class OpenAIChat:
             model=f"{self.name}/{entry['id']}",
             provider=self.name,
             context_tokens=self.context_tokens or context_tokens,
-        )
-
-    # The connection -------------------------------------------------------------------------------------
-
-    async def _connected(self) -> Connection:
-        async with self._opening:
-            if self._connection is None:
-                key = resolve_api_key(self.name, self._options, os.environ)
-                self._connection = await asyncio.to_thread(
-                    open_connection, self._options, self._endpoint(key), self._headers(key)
-                )
-            return self._connection
-
-    def _headers(self, key: str | None) -> dict[str, str]:
-        own = {"authorization": f"Bearer {key}"} if key else {}
-        given = {name.lower(): value for name, value in (self._options.headers or {}).items()}
-        return {"user-agent": f"agent-sidecar/{__version__}", **own, **given}
-
-    def _endpoint(self, key: str | None) -> Endpoint:
-        parts = urlsplit(endpoint_url(self._base_url))
-        passwords = [unquote(parts.password)] if parts.password else []
-        secrets = [key or "", *(self._options.headers or {}).values(), *passwords]
-        return Endpoint(
-            provider=self.name,
-            url=urlunsplit(parts._replace(netloc=_host_of(parts), query="")),
-            key_origin=key_origin(self.name, self._options) if key else None,
-            secrets=tuple(secret for secret in secrets if len(secret) >= MIN_SECRET_CHARACTERS),
         )
 
 
@@ -226,10 +163,6 @@ def endpoint_url(base_url: str, path: str = "") -> str:
     return urlunsplit(parts._replace(path=f"{base}/{path}".rstrip("/"), fragment=""))
 
 
-def _host_of(parts: SplitResult) -> str:
-    return parts.netloc.rpartition("@")[2]
-
-
 def _tool(tool: ToolDefinition) -> JsonObject:
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
@@ -245,7 +178,3 @@ def _encoded(body: JsonObject, tools: _Tools) -> bytes:
 
 def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _refuses(error: ModelError, parameter: str) -> bool:
-    return error.status in (400, 422) and is_refused_parameter(error.message, parameter)

@@ -8,25 +8,14 @@ the provider of that name alone: `reasoningField` names the field that the messa
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import frozen
 
-from sidecar.protocol.values import (
-    AudioBlock,
-    Content,
-    ContentBlock,
-    ImageBlock,
-    JsonObject,
-    Message,
-    ResourceBlock,
-    ResourceLinkBlock,
-    TextBlock,
-    ToolCall,
-    UnknownBlock,
-)
+from sidecar.protocol.values import Content, JsonObject, Message, ToolCall
 from sidecar.providers.base import ModelRequest, WarningPiece
+from sidecar.providers.content import ContentReduction, Media, joined
 
 MAX_CALL_ID_CHARACTERS = 40
 """OpenAI refuses longer ids; other providers' are up to twice as long."""
@@ -56,7 +45,7 @@ def wire_messages(request: ModelRequest, *, provider: str, wire_name: Callable[[
     for message in request.messages:
         writer.add(message)
     writer.end()
-    return WireMessages(messages=writer.written, warnings=tuple(writer.warnings.values()))
+    return WireMessages(messages=writer.written, warnings=writer.content.warnings)
 
 
 class _Writer:
@@ -64,16 +53,19 @@ class _Writer:
 
     def __init__(self, provider: str, wire_name: Callable[[str], str]) -> None:
         self.written: list[JsonObject] = []
-        self.warnings: dict[str, WarningPiece] = {}
+        self.content = ContentReduction(provider)
         self._provider = provider
         self._wire_name = wire_name
         self._waiting: list[JsonObject] = []
 
     def system(self, request: ModelRequest) -> None:
         # Templates of local models take one system message, at the beginning.
-        texts = [request.system or "", *(self._text(m.content) for m in request.messages if m.role == "system")]
+        texts = [
+            request.system or "",
+            *(self.content.text(m.content) for m in request.messages if m.role == "system"),
+        ]
         if any(texts):
-            self.written.append({"role": "system", "content": "\n\n".join(text for text in texts if text)})
+            self.written.append({"role": "system", "content": joined(text for text in texts if text)})
 
     def add(self, message: Message) -> None:
         match message.role:
@@ -101,7 +93,7 @@ class _Writer:
         self.written.append({"role": "user", "content": content})
 
     def _assistant(self, message: Message) -> None:
-        text = self._text(message.content)
+        text = self.content.text(message.content)
         calls = [self._call(call, message) for call in message.tool_calls or ()]
         if not text and not calls:
             return  # Every provider refuses an empty one.
@@ -112,11 +104,11 @@ class _Writer:
         self.written.append(written)
 
     def _tool(self, message: Message) -> None:
-        parts = list(self._parts(message.content))
+        parts = self._parts(message.content)
         texts = [part for part in parts if part["type"] == "text"]
         others = [part for part in parts if part["type"] != "text"]
         call_id = wire_call_id(message.call_id or "")
-        text = _joined(texts) if texts or not others else "(what it returned follows in the next message)"
+        text = _joined_parts(texts) if texts or not others else "(what it returned follows in the next message)"
         self.written.append({"role": "tool", "tool_call_id": call_id, "content": text})
         if others:
             tool = message.tool_name or "the tool"
@@ -150,59 +142,19 @@ class _Writer:
         """Plain text where that is all there is: many servers take nothing else."""
         if isinstance(content, str):
             return content
-        parts = list(self._parts(content))
-        if all(part["type"] == "text" for part in parts):
-            return _joined(parts)
-        return parts
+        parts = self._parts(content)
+        return _joined_parts(parts) if all(part["type"] == "text" for part in parts) else parts
 
-    def _text(self, content: Content) -> str:
-        """The content of a message whose role can hold nothing but text."""
-        if isinstance(content, str):
-            return content
-        parts = list(self._parts(content))
-        return _joined([p if p["type"] == "text" else self._left_out(f"{p['type']} content") for p in parts])
+    def _parts(self, content: Content) -> list[JsonObject]:
+        parts = self.content.parts(content)
+        return [_text_part(part) if isinstance(part, str) else self._media_part(part) for part in parts]
 
-    def _parts(self, content: Content) -> Iterator[JsonObject]:
-        if isinstance(content, str):
-            yield _text_part(content)
-            return
-        for block in content:
-            yield self._part(block)
-
-    def _part(self, block: ContentBlock) -> JsonObject:
-        match block:
-            case TextBlock(text=text):
-                return _text_part(text)
-            case ImageBlock(data=data, mime_type=mime_type):
-                return _image_part(mime_type, data)
-            case AudioBlock(data=data, mime_type=mime_type):
-                return self._audio(mime_type, data)
-            case ResourceBlock(resource=resource):
-                return self._resource(resource)
-            case ResourceLinkBlock(uri=uri, name=name):
-                described = f": {block.description}" if block.description else ""
-                return _text_part(f"[{block.title or name}]({uri}){described}")
-            case UnknownBlock(raw=raw):
-                return self._left_out(f"content of type {raw.get('type')!r}")
-
-    def _audio(self, mime_type: str, data: str) -> JsonObject:
-        audio_format = AUDIO_FORMATS.get(mime_type)
-        if audio_format is None:
-            return self._left_out(f"sound of type {mime_type}")
-        return {"type": "input_audio", "input_audio": {"data": data, "format": audio_format}}
-
-    def _resource(self, resource: JsonObject) -> JsonObject:
-        uri, mime_type = resource.get("uri"), str(resource.get("mimeType") or "")
-        if isinstance(resource.get("text"), str):
-            return _text_part(f"{uri}:\n{resource['text']}")
-        if mime_type.startswith("image/") and isinstance(resource.get("blob"), str):
-            return _image_part(mime_type, resource["blob"])
-        return self._left_out(f"the resource {uri} ({mime_type or 'of unknown type'})")
-
-    def _left_out(self, what: str) -> JsonObject:
-        message = f"{what} cannot be sent to {self._provider}; the model is told that it is missing"
-        self.warnings[what] = WarningPiece(code="contentLeftOut", message=message)
-        return _text_part(f"[{what} cannot be shown here]")
+    def _media_part(self, media: Media) -> JsonObject:
+        if media.mime_type.startswith("image/"):
+            return {"type": "image_url", "image_url": {"url": f"data:{media.mime_type};base64,{media.data}"}}
+        if audio_format := AUDIO_FORMATS.get(media.mime_type):
+            return {"type": "input_audio", "input_audio": {"data": media.data, "format": audio_format}}
+        return _text_part(self.content.left_out(media.what))
 
 
 def wire_call_id(call_id: str) -> str:
@@ -219,12 +171,8 @@ def _text_part(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
-def _image_part(mime_type: str, data: str) -> JsonObject:
-    return {"type": "image_url", "image_url": {"url": f"data:{mime_type};base64,{data}"}}
-
-
-def _joined(parts: Sequence[JsonObject]) -> str:
-    return "\n\n".join(str(part["text"]) for part in parts)
+def _joined_parts(parts: Sequence[JsonObject]) -> str:
+    return joined(str(part["text"]) for part in parts)
 
 
 def _object(value: Any) -> JsonObject:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from sidecar.protocol.errors import ConfigurationError, ModelError
-from sidecar.providers.base import FinishPiece, TextPiece
-from tests.harness.asking import asks, failure, failure_at, pieces_of, provider_at, text_of
+from sidecar.providers.base import FinishPiece, TextPiece, WarningPiece
+from tests.harness.asking import asks, failure, failure_at, pieces_of, provider_at, text_of, tool
 from tests.harness.model_server import (
     Reply,
     ScriptedModel,
@@ -205,6 +205,14 @@ async def test_closing_the_stream_ends_the_request_at_once() -> None:
     async with ScriptedModel(stalls(says("hello world"), after=2)) as model, provider_at(model) as provider:
         stream = provider.stream(asks())
         await anext(stream)
+        await stream.aclose()
+        await asyncio.wait_for(model.requests[0].disconnected.wait(), 1)
+
+
+async def test_closing_the_stream_at_a_warning_ends_the_request_too() -> None:
+    async with ScriptedModel(stalls(says("hello world"), after=2)) as model, provider_at(model) as provider:
+        stream = provider.stream(asks(tools=(tool("a.b"),)))
+        assert isinstance(await anext(stream), WarningPiece)
         await stream.aclose()
         await asyncio.wait_for(model.requests[0].disconnected.wait(), 1)
 
