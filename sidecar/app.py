@@ -30,7 +30,7 @@ from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.messages import PermissionOptions
 from sidecar.protocol.values import ToolSource
 from sidecar.server.guard import take_standard_streams
-from sidecar.server.handlers import HANDLERS
+from sidecar.server.handlers import HANDLERS, LISTENERS
 from sidecar.server.host import Host
 from sidecar.server.initialize import Initialization, Opened
 from sidecar.server.log import LEVELS, configure_logging
@@ -86,7 +86,7 @@ def serve(launch: Launch) -> NoReturn:
     streams = take_standard_streams()
     configure_logging(launch.log_file, launch.log_level)
     app = _App(launch, os.environ)
-    server = SidecarServer(HANDLERS, open_services=app.open, close_services=app.close)
+    server = SidecarServer(HANDLERS, app.open, app.close, listeners=LISTENERS)
     serve_stdio(server, streams)
 
 
@@ -139,7 +139,7 @@ class _App:
     async def close(self, services: Services) -> None:
         """Cancels what runs, ends every child process, lets go of connections."""
         await services.sessions.aclose()
-        await asyncio.gather(services.servers.aclose(), services.models.aclose())
+        await asyncio.gather(services.servers.aclose(), services.models.aclose(), services.registry.aclose())
 
     def _options(self, initialization: Any) -> Options:
         """What the host says before what the flags say before what the user's file says."""

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from enum import Enum
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import cattrs
@@ -59,6 +60,9 @@ class Request:
 
 Handler = Callable[[Request, Any], Awaitable[Any]]
 """Decoded params in, a value out. Raises SidecarError, or DecodeError for params that do not fit after all."""
+
+Listener = Callable[[Any, Any], Coroutine[Any, Any, None]]
+"""Takes the services and the params, as they came, of a notification. Nobody hears of what it raises."""
 
 OpenServices = Callable[[Initialization, Host], Awaitable[Opened]]
 CloseServices = Callable[[Any], Awaitable[None]]
@@ -169,6 +173,10 @@ class SidecarProtocol(LspProtocol):
             self.end(self.exit_status, "the host sent exit")
         elif method == types.CANCEL_REQUEST:
             self._cancel(params)
+        elif self._phase is Phase.READY and method in self._server.listeners:
+            work = self._server.listeners[method](self._server.services, params)
+            self._in_background(work, f"notification {method!r}")
+            return True
         elif self._phase is Phase.READY:
             return self._on_lsp_notification(method, params)
         return False
@@ -291,8 +299,9 @@ async def _without_exits(work: Coroutine[Any, Any, Any]) -> Any:
 class SidecarServer(LanguageServer):
     """A pygls language server that answers our methods too. `sidecar.server.stdio.serve` runs it.
 
-    `handlers` are by method. `open_services` is called by `initialize`; its DecodeError and SidecarError are
-    the answer. `close_services` is called once for what was opened, when the process ends.
+    `handlers` are by method, `listeners` by notification. `open_services` is called by `initialize`; its
+    DecodeError and SidecarError are the answer. `close_services` is called once for what was opened, when the
+    process ends.
     """
 
     protocol: SidecarProtocol
@@ -303,6 +312,7 @@ class SidecarServer(LanguageServer):
         open_services: OpenServices,
         close_services: CloseServices,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+        listeners: Mapping[str, Listener] = MappingProxyType({}),
     ) -> None:
         super().__init__(
             "agent-sidecar",
@@ -314,6 +324,7 @@ class SidecarServer(LanguageServer):
         if strangers:
             raise ValueError(f"not a method that a host sends: {', '.join(strangers)}")
         self.handlers = handlers
+        self.listeners = listeners
         self.max_frame_bytes = max_frame_bytes
         self.services: Any = None
         self._open_services = open_services

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
 
 from sidecar.agent.config import CycleConfig
 from sidecar.agent.models import Models
@@ -12,12 +12,16 @@ from sidecar.permissions.book import PermissionBook
 from sidecar.server.host import Host
 from sidecar.server.notices import Notices
 from sidecar.server.questions import Questions
+from sidecar.tools.base import ToolContext
 from sidecar.tools.registry import ToolRegistry
 
 
 @frozen(kw_only=True)
 class Services:
-    """The parts of a running sidecar. `cycle` and `system` are the defaults of a submit."""
+    """The parts of a running sidecar. `cycle` and `system` are the defaults of a submit.
+
+    `host_calls` are the calls that the host runs for us at the moment, by their ids.
+    """
 
     host: Host
     questions: Questions
@@ -31,3 +35,4 @@ class Services:
     cycle: CycleConfig
     system: str | None
     server_wait_secs: float
+    host_calls: dict[str, ToolContext] = field(factory=dict)

@@ -150,6 +150,7 @@ async def test_tools_call_shows_progress_of_a_host_tool_in_the_editor_s_bar() ->
         host.answers["tools/execute"] = execute
         await host.request("tools/register", {"tools": [WEATHER]})
         given = {"name": "weather", "arguments": {"city": "Oslo"}, "workDoneToken": "bar"}
+        host.client.progress_reports["bar"] = []
         result = await host.request("tools/call", given)
         assert result["result"] == {"ok": True, "data": "done"}
         assert result["content"] == [{"type": "text", "text": "done"}]

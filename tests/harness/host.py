@@ -88,9 +88,9 @@ class Host:
         return result
 
     def notify(self, method: str, params: Any) -> None:
-        """Sends a notification; an `id` to cancel is given as `{"id": …}`."""
-        typed = types.CancelParams(id=params["id"]) if method == "$/cancelRequest" else params
-        self.client.protocol.notify(method, typed)
+        """Sends a notification; those of LSP are given as JSON too."""
+        typed = {"$/cancelRequest": types.CancelParams, "$/progress": types.ProgressParams}.get(method)
+        self.client.protocol.notify(method, typed(**params) if typed else params)
 
     async def wait_for(self, what: Callable[[], Any]) -> Any:
         """Waits until `what()` is true, looking again whenever something arrives."""

@@ -1,9 +1,9 @@
-"""One function a method: decoded params in, value out. HANDLERS is the whole list."""
+"""One function a method: decoded params in, value out. HANDLERS and LISTENERS are the whole list."""
 
 from collections.abc import Mapping
 
 from sidecar.server.handlers import agent, mcp, models, permissions, sessions, tools
-from sidecar.server.rpc import Handler
+from sidecar.server.rpc import Handler, Listener
 
 HANDLERS: Mapping[str, Handler] = {
     "agent/submit": agent.submit,
@@ -29,3 +29,5 @@ HANDLERS: Mapping[str, Handler] = {
     "mcp/restart": mcp.restart,
     "models/list": models.list_models,
 }
+
+LISTENERS: Mapping[str, Listener] = {"$/progress": tools.progress}

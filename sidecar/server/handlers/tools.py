@@ -1,6 +1,7 @@
 """tools/*: what tools there are, one call for the host, and the host's own tools."""
 
 from functools import partial
+from typing import Any
 
 from attrs import evolve
 
@@ -76,7 +77,7 @@ async def register(request: Request, params: ToolsRegisterParams) -> ToolsRegist
 
 def _entry(services: Services, tool: messages.HostTool) -> ToolEntry:
     return entry_of(
-        HostTool(tool, partial(_execute, services)),
+        HostTool(tool, partial(_execute, services), services.host_calls),
         tags=tool.tags or (),
         category=tool.category,
         source=HOST_SOURCE,
@@ -93,6 +94,19 @@ async def unregister(request: Request, params: ToolsUnregisterParams) -> ToolsUn
             services.registry.unregister(name)
             left.append(name)
     return ToolsUnregisterResult(unregistered=tuple(left))
+
+
+async def progress(services: Services, params: Any) -> None:
+    """The host's `$/progress` on a call that it runs for us; on anything else it is passed over."""
+    match params:
+        case {"token": str(call_id), "value": {"kind": "report"} as value}:
+            running = services.host_calls.get(call_id)
+        case _:
+            return
+    message, percentage = value.get("message"), value.get("percentage")
+    if running is not None:
+        done = percentage if isinstance(percentage, int | float) and not isinstance(percentage, bool) else None
+        await running.progress(done, None if done is None else 100, message if isinstance(message, str) else None)
 
 
 async def _execute(services: Services, params: ToolsExecuteParams) -> ToolsExecuteResult:
