@@ -8,6 +8,7 @@ to a session of their own. `Watchdog` does the same for all of them when this pr
 import asyncio
 import contextlib
 import itertools
+import logging
 import os
 import signal
 import subprocess
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 assert sys.platform != "win32"
+
+logger = logging.getLogger("sidecar.mcp")
 
 MARK_VARIABLE = "AGENT_SIDECAR_TREE"
 """Marks of the trees that a process belongs to; a sidecar inside another's server adds its own to the list."""
@@ -123,10 +126,14 @@ class Watchdog:
     def expect(self, mark: str) -> None:
         """Makes sure that the shell runs before the server does, so that none is ever unguarded."""
         self._groups[mark] = None
-        if self._shell is None or self._shell.poll() is not None:
+        if self._shell is not None and self._shell.poll() is None:
+            return
+        try:
             self._shell = _start_shell(self._mark)
-            for group in self._groups.values():
-                self._order("guard", group)
+        except OSError as error:
+            logger.warning("servers may outlive this process if it is killed: no shell to watch them: %s", error)
+        for group in self._groups.values():
+            self._order("guard", group)
 
     def guard(self, mark: str, group: int) -> None:
         """Adds a process group to those that must not outlive us."""

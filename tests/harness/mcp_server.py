@@ -139,6 +139,12 @@ def close_stdout(call: Call) -> None:
     os.close(sys.stdout.fileno())
 
 
+def close_stdin(call: Call) -> None:
+    """Closes stdin and lives on."""
+    os.close(sys.stdin.fileno())
+    threading.Event().wait()
+
+
 def environment(call: Call) -> Json:
     return text(json.dumps({"environ": dict(os.environ), "cwd": str(Path.cwd()), "argv": sys.argv[1:]}))
 
@@ -170,10 +176,12 @@ def banner(call: Call) -> Json:
 
 
 def change_tools(call: Call) -> Json:
-    """Adds a tool, and says so `times` times."""
+    """Adds a tool, and says so `times` times, within `secs`."""
     with _state.lock:
         _state.extra_tools.append(str(call.get("name", f"extra_{len(_state.extra_tools)}")))
-    for _ in range(int(call.get("times", 1))):
+    times = int(call.get("times", 1))
+    for _ in range(times):
+        call.cancelled.wait(float(call.get("secs", 0)) / times)
         notify("notifications/tools/list_changed")
     return text("changed")
 
@@ -238,6 +246,7 @@ TOOLS: dict[str, Tool] = {
         die,
         die_by_signal,
         close_stdout,
+        close_stdin,
         environment,
         pid,
         huge,
@@ -251,7 +260,7 @@ TOOLS: dict[str, Tool] = {
         garbage,
     )
 }
-IN_THREADS = (slow, chatter, ask_client)
+IN_THREADS = (slow, chatter, ask_client, change_tools)
 """Tools that take time or wait for the client: meanwhile other calls go on."""
 
 

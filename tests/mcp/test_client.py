@@ -232,13 +232,13 @@ async def test_a_storm_of_changes_becomes_few_lists_and_the_last_change_is_seen(
     changes: asyncio.Queue[Any] = asyncio.Queue()
     client = await start_client(on_tools=changes.put_nowait)
     await client.tools()
-    await client.call_tool("change_tools", {"name": "first", "times": 200})
+    await client.call_tool("change_tools", {"name": "first", "times": 200, "secs": 0.2})
     await client.call_tool("change_tools", {"name": "last", "times": 1})
     async with asyncio.timeout(BOUND_SECS):
         while (await changes.get())[-1].name != "last":
             pass
     lists = json.loads(text_of(await client.call_tool("received", {"method": "tools/list"})))
-    assert len(lists) <= 4
+    assert len(lists) <= 6
 
 
 # Calls --------------------------------------------------------------------------------------------------

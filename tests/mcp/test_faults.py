@@ -112,6 +112,7 @@ async def test_noise_during_a_call_does_no_harm(start_client: StartClient, tool:
         ("die_by_signal", {"signal": int(signal.SIGKILL)}, "was ended by SIGKILL"),
         ("die_by_signal", {"signal": int(signal.SIGSEGV)}, "was ended by SIGSEGV"),
         ("close_stdout", {}, "closed its stdout"),
+        ("close_stdin", {}, "closed its stdin"),
     ],
 )
 async def test_the_end_of_a_server_ends_all_its_calls_at_once(
