@@ -25,6 +25,9 @@ TOOLS_MAX_AGE_SECS = 300.0
 REFRESH_PAUSE_SECS = 0.1
 """Between two lists that a server's `list_changed` asked for; what comes in between asks for one more."""
 
+MAX_WARNED = 1000
+"""Warnings remembered so that none is given twice."""
+
 logger = logging.getLogger("sidecar.mcp")
 
 
@@ -63,7 +66,7 @@ class Client:
     ) -> None:
         self.name = name
         self.server = server
-        self._folder = folder or Path.cwd()
+        self._folder = folder
         self._environ = os.environ if environ is None else environ
         self._inputs = inputs
         self._on_tools = on_tools
@@ -187,7 +190,7 @@ class Client:
     async def _start(self) -> _Life:
         path = path_of(self.name)
         launch = plan_launch(
-            self.server, path=path, environ=self._environ, folder=self._folder, inputs=self._inputs
+            self.server, path=path, environ=self._environ, folder=self._folder or Path.cwd(), inputs=self._inputs
         )
         tail = Tail(launch.secrets)
         try:
@@ -209,7 +212,9 @@ class Client:
 
     def _connected(self) -> tuple[Connection, Session]:
         if self._life is None or self._session is None:
-            raise ToolError("mcpNotInitialized", f"server {self.name!r} is not connected", server=self.name)
+            raise ToolError(
+                "mcpNotInitialized", f"server {self.name!r} is not connected; connect it first", server=self.name
+            )
         return self._life.connection, self._session
 
     def _refused(self, tool: str, refusal: ServerRefusalError) -> ToolError:
@@ -245,6 +250,8 @@ class Client:
     def _warn(self, warning: str) -> None:
         if warning in self._warned:
             return
+        if len(self._warned) == MAX_WARNED:
+            self._warned.clear()
         self._warned.add(warning)
         if self._on_warning is None:
             logger.warning("server %r: %s", self.name, warning)

@@ -24,7 +24,7 @@ from sidecar.mcp.envelope import (
 from sidecar.mcp.framing import Line
 from sidecar.mcp.pending import Pending, PendingRequests, settle
 from sidecar.mcp.progress import OnProgress, Reports, read_report
-from sidecar.mcp.tail import Tail
+from sidecar.mcp.tail import TAIL_BYTES, Tail
 from sidecar.mcp.transport import Transport
 from sidecar.protocol.errors import ToolError, ToolErrorKind
 from sidecar.protocol.values import JsonObject
@@ -253,7 +253,7 @@ class Connection:
 
     def _note(self, text: str) -> None:
         """Keeps a line that is no message for error messages; gives up on a program that writes nothing else."""
-        self._tail.add(f"{text}\n".encode(errors="replace"))
+        self._tail.add(f"{text[:TAIL_BYTES]}\n".encode(errors="replace"))
         self._junk_lines += 1
         if self._junk_lines > MAX_JUNK_LINES:
             self.end("writes on its stdout what is no MCP message")

@@ -7,7 +7,8 @@ from sidecar.mcp.legacy import next_cursor
 from sidecar.mcp.results import McpToolDefinition, Warn, read_tools
 
 MAX_PAGES = 1000
-"""Pages of one list. Own choice: far more than any server has tools, few enough to end."""
+MAX_TOOLS = 10_000
+"""Of one list. Own choice: far more than any server has, few enough to end."""
 
 
 async def list_tools(connection: Connection, *, server: str, warn: Warn) -> tuple[McpToolDefinition, ...]:
@@ -20,6 +21,9 @@ async def list_tools(connection: Connection, *, server: str, warn: Warn) -> tupl
     seen: set[str] = set()
     cursor: str | None = None
     for _ in range(MAX_PAGES):
+        if len(entries) > MAX_TOOLS:
+            warn(f"the list has more than {MAX_TOOLS} tools; the pages after that are left out")
+            break
         try:
             result = await connection.request("tools/list", {} if cursor is None else {"cursor": cursor})
         except ServerRefusalError as refusal:

@@ -127,10 +127,11 @@ class McpManager:
 
     async def _answers(self, input_ids: tuple[str, ...]) -> Mapping[str, str]:
         """What a person gave for these inputs, asked one after the other, each once; less what they declined."""
-        async with self._asking:
-            for input_id in input_ids:
-                if input_id not in self._inputs:
-                    answer = await self._ask_input(input_id)
-                    if answer is not None:
-                        self._inputs[input_id] = answer
+        for input_id in input_ids:
+            if input_id in self._inputs:
+                continue  # Whoever has its answers does not wait for a question about something else.
+            async with self._asking:
+                answer = self._inputs.get(input_id) or await self._ask_input(input_id)
+                if answer is not None:
+                    self._inputs[input_id] = answer
         return {input_id: self._inputs[input_id] for input_id in input_ids if input_id in self._inputs}

@@ -23,7 +23,10 @@ assert sys.platform != "win32"
 logger = logging.getLogger("sidecar.mcp")
 
 MARK_VARIABLE = "AGENT_SIDECAR_TREE"
-"""Marks of the trees that a process belongs to; a sidecar inside another's server adds its own to the list."""
+"""Marks of the trees that a process belongs to; a sidecar inside another's server adds its own to the list.
+
+A server that wants something to outlive it, such as a browser, has to start that without this variable.
+"""
 
 _PROC = Path("/proc")
 _SEARCHES = 5

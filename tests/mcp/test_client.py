@@ -121,7 +121,7 @@ async def test_a_command_that_cannot_be_started_is_named(server: StdioServer, re
 
 async def test_a_client_that_is_not_connected_says_so() -> None:
     error = await error_of(new_client(), "echo")
-    assert (error.kind, error.message) == ("mcpNotInitialized", "server 's' is not connected")
+    assert (error.kind, error.message) == ("mcpNotInitialized", "server 's' is not connected; connect it first")
 
 
 async def test_a_client_may_be_connected_twice_and_closed_twice(start_client: StartClient) -> None:

@@ -327,6 +327,16 @@ async def test_an_input_is_asked_for_once_and_kept(tmp_path: Path) -> None:
     assert asked == ["a", "declined"]
 
 
+async def test_a_question_holds_up_only_the_servers_that_need_its_answer() -> None:
+    async def ask_input(input_id: str) -> str | None:
+        return await asyncio.Event().wait() and "never"
+
+    async with managing(ask_input=ask_input) as servers:
+        servers.manager.start("asking", server_entry(env={"A": "${input:a}"}))
+        assert (await asyncio.wait_for(servers.manager.connect("s", server_entry()), BOUND_SECS)).status == "ready"
+        assert await servers.manager.wait_started(0.01) == ("asking",)
+
+
 async def test_the_folder_of_a_file_is_where_relative_paths_start_without_a_workspace(tmp_path: Path) -> None:
     async with managing() as servers:
         await servers.manager.connect("s", server_entry(), folder=tmp_path)
