@@ -132,12 +132,12 @@ async def test_a_request_without_an_answer_fails_in_time_and_the_server_is_told(
 
 
 async def test_each_request_has_its_own_limit(talk: Talk) -> None:
-    requests = [talk.asks(timeout_secs=limit) for limit in (0.06, 0.02, 0.04)]
+    requests = [talk.asks(timeout_secs=limit) for limit in (0.3, 0.1, 0.2)]
     done: list[float] = []
-    for request, limit in zip(requests, (0.06, 0.02, 0.04), strict=True):
+    for request, limit in zip(requests, (0.3, 0.1, 0.2), strict=True):
         request.add_done_callback(lambda _, limit=limit: done.append(limit))  # type: ignore[misc]
     await asyncio.gather(*map(outcome, requests))
-    assert done == [0.02, 0.04, 0.06]
+    assert done == [0.1, 0.2, 0.3]
 
 
 async def test_cancelling_the_caller_cancels_at_the_server(talk: Talk) -> None:

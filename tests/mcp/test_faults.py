@@ -14,7 +14,7 @@ from sidecar.protocol.values import TextBlock, UnknownBlock
 from tests.harness.mcp_server import GARBAGE
 from tests.mcp.conftest import StartClient
 
-BOUND_SECS = 2.0
+BOUND_SECS = 5.0
 """For a call whose answer is no good; its own limit, in these tests, is 30 s."""
 
 OK = McpCallResult(content=(TextBlock(text="ok"),))
