@@ -135,13 +135,20 @@ def _starts_another(piece: ToolCallPiece, call: _OpenCall) -> bool:
         return True  # Two ids are two calls; that they share an index is the server's fault.
     if not piece.name or not call.name or not call.fragments:
         return False
-    return piece.name != call.name or _is_whole(call.arguments)
+    return piece.name != call.name or _is_whole(call)
 
 
-def _is_whole(text: str) -> bool:
+_CLOSING = {"{": "}", "[": "]", '"': '"'}
+
+
+def _is_whole(call: _OpenCall) -> bool:
+    """Whether the arguments are complete JSON. Only what can be is put together: it may be long by now."""
+    first, last = call.fragments[0].lstrip()[:1], call.fragments[-1].rstrip()[-1:]
+    if last and last != _CLOSING.get(first, last):
+        return False
     try:
-        json.loads(text)
-    except ValueError:
+        json.loads(call.arguments)
+    except (ValueError, RecursionError):
         return False
     return True
 
