@@ -1,35 +1,53 @@
-"""Tools as a provider can take them: names it accepts, schemas it accepts, everything else left out. Pure.
+"""Tools as a provider can take them: names, descriptions and schemas it accepts, everything else left out. Pure.
 
 The registry's definitions are never changed; what goes out is a copy. Each mending is a WarningPiece, and a
 tool that cannot be mended is left out alone, so that it does not take the others along.
 """
 
 import hashlib
-import json
 import re
-from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from attrs import frozen
 
 from sidecar.protocol.values import JsonObject, ToolDefinition
 from sidecar.providers.base import WarningPiece
+from sidecar.providers.json_text import as_json
+from sidecar.providers.references import UnmendableSchemaError
+from sidecar.providers.schemas import mended_schema
 
 MAX_NAME_CHARACTERS = 64
 """OpenAI's limit, which most servers took over, together with the characters below."""
 
-MAX_SCHEMA_DEPTH = 64
-"""Deeper than any schema that a person wrote, and far from Python's own limit (own choice)."""
-
 MAX_NOTES = 5
-"""How many mendings of one schema a warning lists."""
+"""How many mendings of one schema, or tools that are left out, a warning lists."""
+
+MAX_REMEMBERED = 4096
+"""How many tools are kept in their lowered form (own choice)."""
+
+
+@frozen(kw_only=True)
+class ProviderLimits:
+    """What one API takes of tools and calls. None: no limit is known.
+
+    `property_names` is what the arguments of a tool may be called, `call_ids` how the id of a call may look.
+    """
+
+    call_ids: re.Pattern[str]
+    max_tools: int | None = None
+    max_description_characters: int | None = None
+    property_names: re.Pattern[str] | None = None
 
 
 @frozen(kw_only=True)
 class LoweredTools:
-    """What a provider is told of the tools. `registry_names` leads from its names back to ours."""
+    """What a provider is told of the tools. `registry_names` leads from its names back to ours.
+
+    `texts` are the tools as JSON, the way the provider's API writes them.
+    """
 
     tools: tuple[ToolDefinition, ...]
+    texts: tuple[str, ...]
     registry_names: Mapping[str, str]
     warnings: tuple[WarningPiece, ...]
 
@@ -41,31 +59,115 @@ class LoweredTools:
         return next((wire for wire, ours in self.registry_names.items() if ours == name), wire)
 
 
-def lower_tools(definitions: Sequence[ToolDefinition]) -> LoweredTools:
-    """The definitions under names and with schemas that providers take, in the same order."""
-    tools: list[ToolDefinition] = []
-    registry_names: dict[str, str] = {}
-    warnings: list[WarningPiece] = []
-    taken = {definition.name for definition in definitions}
-    for definition in definitions:
+@frozen(kw_only=True)
+class _Lowered:
+    """One tool, lowered; `problem` says why it has to be left out."""
+
+    original: ToolDefinition
+    tool: ToolDefinition
+    text: str = ""
+    warnings: tuple[WarningPiece, ...] = ()
+    problem: str | None = None
+
+
+class ToolLowering:
+    """Lowers tools for one API; `write` puts a tool into the shape that it has there.
+
+    Each tool is lowered once and remembered, because many tools are most of a request.
+    """
+
+    def __init__(self, limits: ProviderLimits, write: Callable[[ToolDefinition], JsonObject]) -> None:
+        self._limits = limits
+        self._write = write
+        self._remembered: dict[str, _Lowered] = {}
+
+    def lower(self, definitions: Sequence[ToolDefinition]) -> LoweredTools:
+        """The definitions as the provider takes them, in the same order."""
+        chosen: dict[str, _Lowered] = {}
+        warnings: list[WarningPiece] = []
+        surplus: list[str] = []
+        taken = {definition.name for definition in definitions}
+        for definition in definitions:
+            if len(chosen) == self._limits.max_tools:
+                surplus.append(definition.name)
+                continue
+            lowered = self._lowered(definition)
+            if lowered.tool.name in taken and lowered.tool.name != definition.name:
+                lowered = self._renamed(lowered, wire_name(definition.name, taken=taken))
+            warnings += lowered.warnings
+            if lowered.problem is None:
+                taken.add(lowered.tool.name)
+                chosen[lowered.tool.name] = lowered
+        if surplus:
+            warnings.append(_too_many(len(definitions), len(chosen), surplus))
+        return LoweredTools(
+            tools=tuple(lowered.tool for lowered in chosen.values()),
+            texts=tuple(lowered.text for lowered in chosen.values()),
+            registry_names={wire: lowered.original.name for wire, lowered in chosen.items()},
+            warnings=tuple(warnings),
+        )
+
+    def _lowered(self, definition: ToolDefinition) -> _Lowered:
+        """The tool, lowered now or before. A registry makes definitions anew, but not what is in them."""
+        known = self._remembered.get(definition.name)
+        if (
+            known is not None
+            and known.original.parameters is definition.parameters
+            and known.original.description == definition.description
+        ):
+            return known
+        if len(self._remembered) >= MAX_REMEMBERED:
+            self._remembered.clear()
+        fresh = self._remembered[definition.name] = self._made(definition)
+        return fresh
+
+    def _made(self, definition: ToolDefinition) -> _Lowered:
         try:
             parameters, notes = mended_schema(definition.parameters)
+            self._check_properties(parameters)
         except UnmendableSchemaError as error:
-            warnings.append(_warning("toolLeftOut", f"tool {definition.name!r} is left out: {error}"))
-            continue
-        wire = wire_name(definition.name, taken=taken)
-        taken.add(wire)
-        registry_names[wire] = definition.name
-        if wire != definition.name:
-            warnings.append(
-                _warning("toolRenamed", f"tool {definition.name!r} is called {wire!r} towards the model")
-            )
+            problem = f"tool {definition.name!r} is left out: {error}"
+            left_out = _warning("toolLeftOut", problem)
+            return _Lowered(original=definition, tool=definition, warnings=(left_out,), problem=problem)
+        warnings: list[WarningPiece] = []
         if notes:
             warnings.append(
                 _warning("schemaRepaired", f"the schema of tool {definition.name!r}: {_listed(notes)}")
             )
-        tools.append(ToolDefinition(name=wire, description=definition.description, parameters=parameters))
-    return LoweredTools(tools=tuple(tools), registry_names=registry_names, warnings=tuple(warnings))
+        description = self._described(definition, warnings)
+        tool = ToolDefinition(name=definition.name, description=description, parameters=parameters)
+        made = _Lowered(original=definition, tool=tool, text=self._text(tool), warnings=tuple(warnings))
+        wire = wire_name(definition.name)
+        return made if wire == definition.name else self._renamed(made, wire)
+
+    def _renamed(self, lowered: _Lowered, wire: str) -> _Lowered:
+        name = lowered.original.name
+        tool = ToolDefinition(name=wire, description=lowered.tool.description, parameters=lowered.tool.parameters)
+        others = tuple(warning for warning in lowered.warnings if warning.code != "toolRenamed")
+        renamed = _warning("toolRenamed", f"tool {name!r} is called {wire!r} towards the model")
+        return _Lowered(original=lowered.original, tool=tool, text=self._text(tool), warnings=(renamed, *others))
+
+    def _described(self, definition: ToolDefinition, warnings: list[WarningPiece]) -> str:
+        limit, description = self._limits.max_description_characters, definition.description
+        if limit is None or len(description) <= limit:
+            return description
+        warnings.append(
+            _warning(
+                "descriptionShortened",
+                f"the description of tool {definition.name!r} has {len(description)} characters; "
+                f"it was cut to the {limit} that the provider takes",
+            )
+        )
+        return f"{description[: limit - 2].rstrip()} …"
+
+    def _check_properties(self, parameters: JsonObject) -> None:
+        allowed = self._limits.property_names
+        refused = [name for name in parameters["properties"] if allowed and not allowed.fullmatch(name)]
+        if refused:
+            raise UnmendableSchemaError(f"the provider refuses arguments that are called {refused[0]!r}")
+
+    def _text(self, tool: ToolDefinition) -> str:
+        return as_json(self._write(tool))
 
 
 def wire_name(name: str, *, taken: Set[str] = frozenset()) -> str:
@@ -85,117 +187,22 @@ def wire_name(name: str, *, taken: Set[str] = frozenset()) -> str:
     raise AssertionError("more names are taken than there are")
 
 
-class UnmendableSchemaError(ValueError):
-    """A schema that no provider would take; the message says why."""
-
-
-def mended_schema(schema: Any) -> tuple[JsonObject, list[str]]:
-    """A copy that every provider takes as a tool's `parameters`, and what had to be changed.
-
-    Raises UnmendableSchemaError when it describes something other than an object, or is no JSON.
-    """
-    notes: list[str] = []
-    mended = _mended_root(_Mending(notes).schema(schema, "", depth=0), notes)
-    try:
-        json.dumps(mended, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UnmendableSchemaError(f"its schema is not JSON: {error}") from None
-    return mended, notes
+def wire_call_id(call_id: str, limits: ProviderLimits) -> str:
+    """The id that stands for a call in a request: its own, or a digest where the provider refuses that."""
+    if limits.call_ids.fullmatch(call_id):
+        return call_id
+    return "call_" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 _TAKEABLE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_NAME_CHARACTERS}}}")
 
-_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
-_SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_SCHEMAS = frozenset({"items", "contains", "not", "if", "then", "else", "propertyNames", "additionalProperties"})
-"""Keywords that hold schemas (JSON Schema 2020-12, core 10; `definitions` and lists in `items` are older)."""
 
-
-def _mended_root(schema: JsonObject, notes: list[str]) -> JsonObject:
-    """The root as OpenAI wants it: an object with properties. `$ref` and unions at the root belong here, too."""
-    kind = schema.get("type", "object")
-    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
-        raise UnmendableSchemaError(f"its schema describes {json.dumps(kind)}, not an object")
-    if schema.get("type") != "object":
-        notes.append("it got the type 'object'")
-    if "properties" not in schema:
-        notes.append("it got the properties {}")
-    return {**schema, "type": "object", "properties": schema.get("properties", {})}
-
-
-class _Mending:
-    """Copies a schema from the top down, mending what providers refuse, and notes what and where."""
-
-    def __init__(self, notes: list[str]) -> None:
-        self._notes = notes
-
-    def schema(self, schema: Any, path: str, *, depth: int) -> JsonObject:
-        if depth > MAX_SCHEMA_DEPTH:
-            raise UnmendableSchemaError(f"its schema is nested more than {MAX_SCHEMA_DEPTH} levels deep")
-        if not isinstance(schema, dict):
-            return self._no_object(schema, path)
-        mended: JsonObject = {}
-        for keyword, value in schema.items():
-            self._keyword(mended, keyword, value, f"{path}/{keyword}", depth + 1)
-        self._items(mended, path)
-        return mended
-
-    def _no_object(self, schema: Any, path: str) -> JsonObject:
-        """`true` takes anything and `false` nothing; as objects that is `{}` and `{"not": {}}`."""
-        self._note(path, f"{_shown(schema)} was written as an object")
-        return {"not": {}} if schema is False else {}
-
-    def _keyword(self, mended: JsonObject, keyword: str, value: Any, path: str, depth: int) -> None:
-        if keyword in _SCHEMA_MAPS:
-            mended[keyword] = self._map(value, path, depth)
-        elif keyword in _SCHEMA_LISTS and isinstance(value, list):
-            mended[keyword] = self._list(value, path, depth)
-        elif keyword == "items" and isinstance(value, list):
-            self._note(path, "its list of schemas became prefixItems")
-            mended["prefixItems"] = self._list(value, path, depth)
-        elif keyword == "additionalProperties" and isinstance(value, bool):
-            mended[keyword] = value  # The one place where providers know booleans.
-        elif keyword in _SCHEMAS:
-            mended[keyword] = self.schema(value, path, depth=depth)
-        elif self._is_sound(keyword, value):
-            mended[keyword] = value
-        else:
-            self._note(path, f"{_shown(value)} was left out")
-
-    def _is_sound(self, keyword: str, value: Any) -> bool:
-        match keyword:
-            case "type":
-                kinds = value if isinstance(value, list) else [value]
-                return bool(kinds) and all(isinstance(kind, str) and kind in _TYPES for kind in kinds)
-            case "required":
-                return isinstance(value, list) and all(isinstance(name, str) for name in value)
-            case "enum":
-                return isinstance(value, list) and bool(value)
-            case _:
-                return True
-
-    def _map(self, value: Any, path: str, depth: int) -> JsonObject:
-        if not isinstance(value, dict):  # PHP writes an empty object as `[]`.
-            self._note(path, f"{_shown(value)} was written as {{}}")
-            return {}
-        return {name: self.schema(inner, f"{path}/{name}", depth=depth) for name, inner in value.items()}
-
-    def _list(self, schemas: list[Any], path: str, depth: int) -> list[JsonObject]:
-        return [self.schema(inner, f"{path}/{index}", depth=depth) for index, inner in enumerate(schemas)]
-
-    def _items(self, mended: JsonObject, path: str) -> None:
-        kind = mended.get("type")
-        if (kind == "array" or (isinstance(kind, list) and "array" in kind)) and "items" not in mended:
-            self._note(path, "the array got items {}")
-            mended["items"] = {}
-
-    def _note(self, path: str, what: str) -> None:
-        self._notes.append(f"{path or 'the root'}: {what}")
-
-
-def _shown(value: Any) -> str:
-    return repr(value)[:80]
+def _too_many(offered: int, taken: int, surplus: list[str]) -> WarningPiece:
+    return _warning(
+        "tooManyTools",
+        f"{offered} tools are on offer and the provider takes {taken}: {len(surplus)} were left out "
+        f"({_listed(surplus)}); offer fewer by the selector `tools` of the submit, or disable servers",
+    )
 
 
 def _warning(code: str, message: str) -> WarningPiece:

@@ -5,12 +5,13 @@ ties them to HTTP, and what adapts the request to servers that know fewer parame
 """
 
 import json
+import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import frozen
+from attrs import evolve
 
 from sidecar.protocol.errors import ModelError
 from sidecar.protocol.messages import ModelInfo
@@ -20,11 +21,21 @@ from sidecar.providers.base import ModelPiece, ModelRequest, WarningPiece
 from sidecar.providers.failures import unreadable
 from sidecar.providers.http_api import HttpApi, required_base_url
 from sidecar.providers.http_client import Answer, Connection
-from sidecar.providers.lowering import LoweredTools, lower_tools
+from sidecar.providers.json_text import request_body
+from sidecar.providers.lowering import LoweredTools, ProviderLimits, ToolLowering
 from sidecar.providers.openai_chunks import ChunkReader
-from sidecar.providers.openai_messages import wire_messages
+from sidecar.providers.openai_messages import ConversationWriter, WireMessages
 from sidecar.providers.options import ProviderOptions
 from sidecar.providers.refusals import Refusals
+
+LIMITS = ProviderLimits(
+    call_ids=re.compile(r"[A-Za-z0-9_.:-]{1,40}"),  # OpenAI refuses longer ones; other servers' are twice as long.
+    max_tools=128,
+)
+"""OpenAI's limits, which most servers took over."""
+
+OPENAI_LIMITS = evolve(LIMITS, max_description_characters=1024)
+"""OpenAI itself and Azure refuse a longer description (`string_above_max_length`); other servers take it."""
 
 _OPTIONAL_PARAMETERS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
 """What a server may refuse, to be asked again without it."""
@@ -44,17 +55,18 @@ class OpenAIChat:
             base_url=endpoint_url(required_base_url(name, options)),
             authorization=lambda key, base_url: {"authorization": f"Bearer {key}"},
         )
-        self._last_tools = _Tools.of(())
+        self.limits = OPENAI_LIMITS if self._is_openai else LIMITS
+        self._lowering = ToolLowering(self.limits, written_tool)
+        self._writer = ConversationWriter(name, self.limits)
         self._refusals = Refusals(name)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelPiece, None]:
         """See `Provider.stream`. Raises ConfigurationError, too: keys are looked up when they are needed."""
-        tools = self._tools(request.tools)
-        lowered = tools.lowered
-        written = wire_messages(request, provider=self.name, wire_name=lowered.wire_name)
+        lowered = self._lowering.lower(request.tools)
+        written = self._writer.write(request, lowered.wire_name)
         connection = await self._api.connected()
         reader = ChunkReader(connection.endpoint, model=request.model, registry_names=lowered.registry_names)
-        answer = await self._asked(connection, request, written.messages, tools)
+        answer = await self._asked(connection, request, written, lowered)
         warnings = (*lowered.warnings, *written.warnings, *self._left_out(request))
         idle_secs = self._options.idle_limit_secs
         async with aclosing(pieces_of(answer, reader, warnings=warnings, idle_secs=idle_secs)) as pieces:
@@ -78,7 +90,7 @@ class OpenAIChat:
     # The request ----------------------------------------------------------------------------------------
 
     async def _asked(
-        self, connection: Connection, request: ModelRequest, messages: list[JsonObject], tools: "_Tools"
+        self, connection: Connection, request: ModelRequest, messages: WireMessages, tools: LoweredTools
     ) -> Answer:
         """The answer to the request, made again without a parameter that the server refuses to know.
 
@@ -86,17 +98,17 @@ class OpenAIChat:
         """
         url = self._api.url("chat/completions")
         while True:
-            body = self._body(request, messages)
+            body = self._parameters(request)
             try:
-                return await connection.post(url, _encoded(body, tools), model=request.model)
+                return await connection.post(url, encoded(body, messages, tools), model=request.model)
             except ModelError as error:
                 sent = (name for name in _OPTIONAL_PARAMETERS if name in body)
                 if not self._refusals.note(request.model, error, sent):
                     raise
 
-    def _body(self, request: ModelRequest, messages: list[JsonObject]) -> JsonObject:
-        """All of the request but the tools, which `_encoded` adds."""
-        body: JsonObject = {"model": request.model, "messages": messages, "stream": True}
+    def _parameters(self, request: ModelRequest) -> JsonObject:
+        """All of the request but messages and tools, which `_encoded` adds."""
+        body: JsonObject = {"model": request.model, "stream": True}
         optional: dict[str, Any] = {"stream_options": {"include_usage": True}, "temperature": request.temperature}
         if name := self._limit_parameter(request.model):
             optional[name] = request.max_output_tokens
@@ -110,11 +122,16 @@ class OpenAIChat:
         OpenAI itself takes `max_completion_tokens` for all its models, and refuses the older name for those
         that reason. Whichever is refused, the other one is tried.
         """
-        host = urlsplit(self._api.base_url).hostname or ""
-        is_openai = host == "api.openai.com" or host.endswith(".openai.azure.com")
-        names = ("max_completion_tokens", "max_tokens") if is_openai else ("max_tokens", "max_completion_tokens")
+        names = ("max_tokens", "max_completion_tokens")
+        if self._is_openai:
+            names = ("max_completion_tokens", "max_tokens")
         refused = self._refusals.of(model)
         return next((name for name in names if name not in refused), None)
+
+    @property
+    def _is_openai(self) -> bool:
+        host = urlsplit(self._api.base_url).hostname or ""
+        return host == "api.openai.com" or host.endswith(".openai.azure.com")
 
     def _left_out(self, request: ModelRequest) -> Iterator[WarningPiece]:
         refused = self._refusals.of(request.model)
@@ -124,11 +141,6 @@ class OpenAIChat:
             yield self._refusals.warning(request.model, "maxOutputTokens")
         if "stream_options" in refused:
             yield self._refusals.warning(request.model, "stream_options", ", so it may not count tokens")
-
-    def _tools(self, definitions: tuple[ToolDefinition, ...]) -> "_Tools":
-        if definitions != self._last_tools.definitions:
-            self._last_tools = _Tools.of(definitions)
-        return self._last_tools
 
     def _model(self, entry: JsonObject) -> ModelInfo:
         # OpenRouter, vLLM and Groq, in this order.
@@ -141,21 +153,6 @@ class OpenAIChat:
         )
 
 
-@frozen(kw_only=True)
-class _Tools:
-    """Tools as they go out, kept from turn to turn: with many of them they are most of a request."""
-
-    definitions: tuple[ToolDefinition, ...]
-    lowered: LoweredTools
-    text: str
-
-    @classmethod
-    def of(cls, definitions: tuple[ToolDefinition, ...]) -> "_Tools":
-        lowered = lower_tools(definitions)
-        text = _as_json([_tool(tool) for tool in lowered.tools])
-        return cls(definitions=definitions, lowered=lowered, text=text)
-
-
 def endpoint_url(base_url: str, path: str = "") -> str:
     """The URL below the base. `/v1` is added where the base has no path, and a query (Azure) is kept."""
     parts = urlsplit(base_url.strip())
@@ -163,18 +160,13 @@ def endpoint_url(base_url: str, path: str = "") -> str:
     return urlunsplit(parts._replace(path=f"{base}/{path}".rstrip("/"), fragment=""))
 
 
-def _tool(tool: ToolDefinition) -> JsonObject:
+def written_tool(tool: ToolDefinition) -> JsonObject:
+    """A tool as the API has it."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
 
 
-def _encoded(body: JsonObject, tools: _Tools) -> bytes:
-    text = _as_json(body)
-    if tools.lowered.tools:
-        text = f'{text[:-1]},"tools":{tools.text}}}'
-    # A lone surrogate, which a tool's output may hold, is no Unicode; servers refuse the whole request for it.
-    return text.encode("utf-8", "replace")
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def encoded(parameters: JsonObject, messages: WireMessages, tools: LoweredTools) -> bytes:
+    """The body of a request."""
+    listed = {"messages": messages.texts, **({"tools": tools.texts} if tools.texts else {})}
+    return request_body(parameters, listed)

@@ -5,10 +5,7 @@ the provider of that name alone: `reasoningField` names the field that the messa
 `reasoningDetails` is OpenRouter's list, `callExtras` holds Gemini's `extra_content` by call id.
 """
 
-import hashlib
-import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
@@ -16,9 +13,9 @@ from attrs import frozen
 from sidecar.protocol.values import Content, JsonObject, Message, ToolCall
 from sidecar.providers.base import ModelRequest, WarningPiece
 from sidecar.providers.content import ContentReduction, Media, joined
-
-MAX_CALL_ID_CHARACTERS = 40
-"""OpenAI refuses longer ids; other providers' are up to twice as long."""
+from sidecar.providers.json_text import as_json
+from sidecar.providers.lowering import ProviderLimits, wire_call_id
+from sidecar.providers.written import WireName, Written, WrittenMessages
 
 AUDIO_FORMATS = {
     "audio/wav": "wav",
@@ -32,94 +29,100 @@ AUDIO_FORMATS = {
 
 @frozen(kw_only=True)
 class WireMessages:
-    """The `messages` of a request, and what could not be said in them."""
+    """The `messages` of a request, each as JSON text, and what could not be said in them."""
 
-    messages: list[JsonObject]
+    texts: tuple[str, ...]
     warnings: tuple[WarningPiece, ...]
 
 
-def wire_messages(request: ModelRequest, *, provider: str, wire_name: Callable[[str], str]) -> WireMessages:
-    """The request's conversation; `wire_name` gives the name under which the provider knows a tool."""
-    writer = _Writer(provider, wire_name)
-    writer.system(request)
-    for message in request.messages:
-        writer.add(message)
-    writer.end()
-    return WireMessages(messages=writer.written, warnings=writer.content.warnings)
+class ConversationWriter:
+    """Writes conversations for one provider. Messages that it wrote before cost next to nothing."""
 
-
-class _Writer:
-    """Writes messages one after the other. Images in tool results wait until all results have been given."""
-
-    def __init__(self, provider: str, wire_name: Callable[[str], str]) -> None:
-        self.written: list[JsonObject] = []
-        self.content = ContentReduction(provider)
+    def __init__(self, provider: str, limits: ProviderLimits) -> None:
         self._provider = provider
-        self._wire_name = wire_name
-        self._waiting: list[JsonObject] = []
+        self._limits = limits
+        self._written = WrittenMessages(self._write)
 
-    def system(self, request: ModelRequest) -> None:
-        # Templates of local models take one system message, at the beginning.
-        texts = [
-            request.system or "",
-            *(self.content.text(m.content) for m in request.messages if m.role == "system"),
-        ]
-        if any(texts):
-            self.written.append({"role": "system", "content": joined(text for text in texts if text)})
+    def write(self, request: ModelRequest, wire_name: WireName) -> WireMessages:
+        """The conversation of a request; `wire_name` gives the name under which the provider knows a tool."""
+        texts: list[str] = []
+        waiting: list[str] = []  # Images in tool results, until all results have been given.
+        warnings: dict[str, WarningPiece] = {}
+        if system := self._system(request, warnings):
+            texts.append(as_json({"role": "system", "content": system}))
+        for message in request.messages:
+            if message.role == "system":
+                continue
+            written = self._written.of(message, wire_name)
+            for warning in written.warnings:
+                warnings[warning.message] = warning
+            if waiting and message.role == "user":
+                texts.append(self._joining(waiting, message))
+                waiting = []
+                continue
+            if waiting and message.role == "assistant":
+                texts.append(_user_text(waiting))
+                waiting = []
+            texts += written.texts
+            waiting += written.later
+        if waiting:
+            texts.append(_user_text(waiting))
+        return WireMessages(texts=tuple(texts), warnings=tuple(warnings.values()))
 
-    def add(self, message: Message) -> None:
+    def _system(self, request: ModelRequest, warnings: dict[str, WarningPiece]) -> str:
+        """All system text. Templates of local models take one system message, at the beginning."""
+        content = ContentReduction(self._provider)
+        texts = [request.system or "", *(content.text(m.content) for m in request.messages if m.role == "system")]
+        warnings.update((warning.message, warning) for warning in content.warnings)
+        return joined(text for text in texts if text)
+
+    def _joining(self, waiting: Sequence[str], message: Message) -> str:
+        """What the user says after results with images; templates want user and assistant to take turns."""
+        parts = self._parts(message.content, ContentReduction(self._provider))
+        return _user_text([*waiting, *map(as_json, parts)])
+
+    # One message ----------------------------------------------------------------------------------------
+
+    def _write(self, message: Message, wire_name: WireName) -> Written:
+        content = ContentReduction(self._provider)
         match message.role:
-            case "user":
-                self._user(message)
             case "assistant":
-                self.end()
-                self._assistant(message)
+                return self._assistant(message, wire_name, content)
             case "tool":
-                self._tool(message)
-            case "system":
-                pass  # It is part of the first message.
+                return self._tool(message, content)
+            case _:
+                said = {"role": "user", "content": self._user_content(message.content, content)}
+                return Written(texts=(as_json(said),), warnings=content.warnings)
 
-    def end(self) -> None:
-        if self._waiting:
-            self.written.append({"role": "user", "content": self._waiting})
-            self._waiting = []
-
-    def _user(self, message: Message) -> None:
-        content = self._user_content(message.content)
-        if self._waiting:
-            parts = [_text_part(content)] if isinstance(content, str) else content
-            content = [*self._waiting, *parts]
-            self._waiting = []
-        self.written.append({"role": "user", "content": content})
-
-    def _assistant(self, message: Message) -> None:
-        text = self.content.text(message.content)
-        calls = [self._call(call, message) for call in message.tool_calls or ()]
+    def _assistant(self, message: Message, wire_name: WireName, content: ContentReduction) -> Written:
+        text, calls = content.text(message.content), message.tool_calls or ()
         if not text and not calls:
-            return  # Every provider refuses an empty one.
-        written: JsonObject = {"role": "assistant", "content": text or None}
+            return Written(texts=())  # Every provider refuses an empty one.
+        said: JsonObject = {"role": "assistant", "content": text or None}
         if calls:
-            written["tool_calls"] = calls
-        written.update(self._extras_of(message))
-        self.written.append(written)
+            said["tool_calls"] = [self._call(call, message, wire_name) for call in calls]
+        said.update(self._extras_of(message))
+        names = tuple((call.tool_name, wire_name(call.tool_name)) for call in calls)
+        return Written(texts=(as_json(said),), names=names, warnings=content.warnings)
 
-    def _tool(self, message: Message) -> None:
-        parts = self._parts(message.content)
+    def _tool(self, message: Message, content: ContentReduction) -> Written:
+        parts = self._parts(message.content, content)
         texts = [part for part in parts if part["type"] == "text"]
         others = [part for part in parts if part["type"] != "text"]
-        call_id = wire_call_id(message.call_id or "")
+        call_id = wire_call_id(message.call_id or "", self._limits)
         text = _joined_parts(texts) if texts or not others else "(what it returned follows in the next message)"
-        self.written.append({"role": "tool", "tool_call_id": call_id, "content": text})
+        later: list[JsonObject] = []
         if others:
             tool = message.tool_name or "the tool"
-            self._waiting += [_text_part(f"What {tool} returned besides text (call {call_id}):"), *others]
+            later = [_text_part(f"What {tool} returned besides text (call {call_id}):"), *others]
+        said = {"role": "tool", "tool_call_id": call_id, "content": text}
+        return Written(texts=(as_json(said),), later=tuple(map(as_json, later)), warnings=content.warnings)
 
-    def _call(self, call: ToolCall, message: Message) -> JsonObject:
-        arguments = json.dumps(call.input, ensure_ascii=False, separators=(",", ":"))
+    def _call(self, call: ToolCall, message: Message, wire_name: WireName) -> JsonObject:
         written: JsonObject = {
-            "id": wire_call_id(call.call_id),
+            "id": wire_call_id(call.call_id, self._limits),
             "type": "function",
-            "function": {"name": self._wire_name(call.tool_name), "arguments": arguments},
+            "function": {"name": wire_name(call.tool_name), "arguments": as_json(call.input)},
         }
         extra = _object(self._own_extras(message).get("callExtras")).get(call.call_id)
         return written if extra is None else {**written, "extra_content": extra}
@@ -138,33 +141,29 @@ class _Writer:
 
     # Content --------------------------------------------------------------------------------------------
 
-    def _user_content(self, content: Content) -> str | list[JsonObject]:
+    def _user_content(self, said: Content, content: ContentReduction) -> str | list[JsonObject]:
         """Plain text where that is all there is: many servers take nothing else."""
-        if isinstance(content, str):
-            return content
-        parts = self._parts(content)
+        if isinstance(said, str):
+            return said
+        parts = self._parts(said, content)
         return _joined_parts(parts) if all(part["type"] == "text" for part in parts) else parts
 
-    def _parts(self, content: Content) -> list[JsonObject]:
-        parts = self.content.parts(content)
-        return [_text_part(part) if isinstance(part, str) else self._media_part(part) for part in parts]
-
-    def _media_part(self, media: Media) -> JsonObject:
-        if media.mime_type.startswith("image/"):
-            return {"type": "image_url", "image_url": {"url": f"data:{media.mime_type};base64,{media.data}"}}
-        if audio_format := AUDIO_FORMATS.get(media.mime_type):
-            return {"type": "input_audio", "input_audio": {"data": media.data, "format": audio_format}}
-        return _text_part(self.content.left_out(media.what))
+    def _parts(self, said: Content, content: ContentReduction) -> list[JsonObject]:
+        parts = content.parts(said)
+        return [_text_part(part) if isinstance(part, str) else _media_part(part, content) for part in parts]
 
 
-def wire_call_id(call_id: str) -> str:
-    """The id that stands for a call in a request: its own, or a digest where that is too long or too odd."""
-    if len(call_id) <= MAX_CALL_ID_CHARACTERS and _CALL_ID.fullmatch(call_id):
-        return call_id
-    return "call_" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _media_part(media: Media, content: ContentReduction) -> JsonObject:
+    if media.mime_type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": f"data:{media.mime_type};base64,{media.data}"}}
+    if audio_format := AUDIO_FORMATS.get(media.mime_type):
+        return {"type": "input_audio", "input_audio": {"data": media.data, "format": audio_format}}
+    return _text_part(content.left_out(media.what))
 
 
-_CALL_ID = re.compile(r"[A-Za-z0-9_.:-]+")
+def _user_text(parts: Sequence[str]) -> str:
+    """A user message made of parts that are JSON already."""
+    return f'{{"role":"user","content":[{",".join(parts)}]}}'
 
 
 def _text_part(text: str) -> JsonObject:

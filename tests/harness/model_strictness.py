@@ -155,6 +155,8 @@ def _of_tools(tools: Json) -> Iterator[str]:
     if not isinstance(tools, list) or not tools:
         yield "tools must be a list that is not empty"
         return
+    if len(tools) > 128:
+        yield f"tools: array too long, expected a maximum length of 128, but got {len(tools)}"
     names: set[str] = set()
     for index, tool in enumerate(tools):
         match tool:
@@ -166,6 +168,8 @@ def _of_tools(tools: Json) -> Iterator[str]:
                 names.add(name)
                 if parameters.get("type") != "object" or not isinstance(parameters.get("properties"), dict):
                     yield f"tools[{index}]: schema of {name!r} must have type 'object' and properties"
+                if at_root := sorted(parameters.keys() & {"oneOf", "anyOf", "allOf", "enum", "not"}):
+                    yield f"tools[{index}]: schema of {name!r} must not have {at_root} at the top level"
                 yield from (f"tools[{index}]: {name}: {reason}" for reason in _of_schema(parameters))
             case _:
                 yield f"tools[{index}]: is no function with a name and parameters"
@@ -175,6 +179,8 @@ def _of_schema(schema: Json) -> Iterator[str]:
     if not isinstance(schema, dict):
         yield f"{json.dumps(schema)[:60]} is no schema object"
         return
+    if "$ref" in schema:
+        yield f"a reference: {schema['$ref']!r}"
     if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
         yield "an array schema must have items"
     for inner in (schema.get("properties") or {}).values():

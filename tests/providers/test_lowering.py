@@ -1,49 +1,42 @@
-"""Tools go out under names and with schemas that every provider takes; the registry's own stay as they are.
+"""Tools go out under names, in numbers and with words that a provider takes; the registry's own stay as they are.
 
-Source: protocol.md, "Tool names"; OpenAI's API reference (names, `parameters`); refusals that users of MCP
-servers report (objects without properties, arrays without items, booleans as schemas).
+Source: protocol.md, "Tool names and schemas"; OpenAI's API reference and its refusals as users report them (128
+tools, descriptions of 1024 characters); Anthropic's refusal of arguments' names, likewise.
 """
 
-import copy
 import json
+import re
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.protocol.values import ToolDefinition
+from sidecar.protocol.values import JsonObject, ToolDefinition
+from sidecar.providers import open_provider
 from sidecar.providers.base import WarningPiece
-from sidecar.providers.lowering import (
-    MAX_SCHEMA_DEPTH,
-    UnmendableSchemaError,
-    lower_tools,
-    mended_schema,
-    wire_name,
-)
-from tests.harness.asking import tool
+from sidecar.providers.lowering import LoweredTools, ProviderLimits, ToolLowering, wire_call_id, wire_name
+from sidecar.providers.options import ProviderOptions
+from tests.harness.asking import asks, pieces_of, provider_at, tool
+from tests.harness.model_server import ScriptedModel, says
 from tests.harness.model_strictness import complaints
 
-GOOD: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "type": "object",
-    "properties": {"a": {"type": ["string", "null"], "enum": ["x", None]}, "b": {"type": "array", "items": {}}},
-    "required": ["a"],
-    "additionalProperties": False,
-    "$defs": {"c": {"type": "object"}},
-}
+LIMITS = ProviderLimits(call_ids=re.compile("[a-z]+"))
+
+
+def function(definition: ToolDefinition) -> JsonObject:
+    fields = {"name": definition.name, "description": definition.description, "parameters": definition.parameters}
+    return {"type": "function", "function": fields}
+
+
+def lower_tools(definitions: list[ToolDefinition], **limits: Any) -> LoweredTools:
+    return ToolLowering(evolve(LIMITS, **limits), function).lower(definitions)
 
 
 def refusals(definitions: list[ToolDefinition]) -> list[str]:
     """What a strict provider would say to these tools."""
-    lowered = lower_tools(definitions).tools
-    functions = [
-        {
-            "type": "function",
-            "function": {"name": t.name, "description": t.description, "parameters": t.parameters},
-        }
-        for t in lowered
-    ]
+    functions = [json.loads(text) for text in lower_tools(definitions).texts]
     hello = [{"role": "user", "content": "hello"}]
     return complaints({"model": "m", "messages": hello, "tools": functions}) if functions else []
 
@@ -90,6 +83,9 @@ def test_a_name_that_another_tool_bears_already_is_not_given_twice() -> None:
     assert second == taken != first
     assert lowered.registry_names == {first: "a.b", taken: taken}
     assert (lowered.wire_name("a.b"), lowered.wire_name(taken)) == (first, taken)
+    (warning,) = lowered.warnings
+    assert first in warning.message
+    assert [json.loads(text)["function"]["name"] for text in lowered.texts] == [first, second]
 
 
 def test_two_names_with_the_same_digest_are_told_apart() -> None:
@@ -112,104 +108,105 @@ def test_all_names_can_be_taken_and_none_twice(names: list[str]) -> None:
     assert [lowered.wire_name(name) for name in names] == [t.name for t in lowered.tools]
 
 
-# Schemas ------------------------------------------------------------------------------------------------
+def test_the_id_of_a_call_stays_where_the_provider_takes_it() -> None:
+    assert wire_call_id("abc", LIMITS) == "abc"
+    assert (
+        wire_call_id("functions.look:0", LIMITS) == wire_call_id("functions.look:0", LIMITS) != "functions.look:0"
+    )
+    assert len({wire_call_id(text, LIMITS) for text in ("A", "B", "a b", "")}) == 4
 
 
-def test_a_good_schema_stays_as_it_is() -> None:
-    assert mended_schema(GOOD) == (GOOD, [])
+# Numbers and words --------------------------------------------------------------------------------------
 
 
-OBJECT = {"type": "object", "properties": {}}
-MENDED: dict[str, tuple[Any, dict[str, Any]]] = {
-    "nothing": ({}, OBJECT),
-    "null": (None, OBJECT),
-    "true": (True, OBJECT),
-    "no type": ({"properties": {"a": {}}}, {"type": "object", "properties": {"a": {}}}),
-    "no properties": ({"type": "object"}, OBJECT),
-    "properties null": ({"type": "object", "properties": None}, OBJECT),
-    "properties as PHP writes them": ({"type": "object", "properties": []}, OBJECT),
-    "object or null": ({"type": ["object", "null"], "properties": {}}, OBJECT),
-    "type null": ({"type": None, "properties": {}}, OBJECT),
-    "required null": ({**OBJECT, "required": None}, OBJECT),
-    "property true": ({"type": "object", "properties": {"a": True}}, {"type": "object", "properties": {"a": {}}}),
-    "property false": (
-        {"type": "object", "properties": {"a": False}},
-        {"type": "object", "properties": {"a": {"not": {}}}},
-    ),
-    "array without items": (
-        {"type": "object", "properties": {"a": {"type": "array"}}},
-        {"type": "object", "properties": {"a": {"type": "array", "items": {}}}},
-    ),
-    "array of anything": (
-        {"type": "object", "properties": {"a": {"type": "array", "items": True}}},
-        {"type": "object", "properties": {"a": {"type": "array", "items": {}}}},
-    ),
-    "tuple of draft 7": (
-        {"type": "object", "properties": {"a": {"type": "array", "items": [{"type": "string"}, True]}}},
-        {
-            "type": "object",
-            "properties": {"a": {"type": "array", "prefixItems": [{"type": "string"}, {}], "items": {}}},
-        },
-    ),
-    "required of draft 3": (
-        {"type": "object", "properties": {"a": {"type": "string", "required": True}}},
-        {"type": "object", "properties": {"a": {"type": "string"}}},
-    ),
-    "made-up type": (
-        {"type": "object", "properties": {"a": {"type": "any", "enum": []}}},
-        {"type": "object", "properties": {"a": {}}},
-    ),
-    "deep down": (
-        {"type": "object", "properties": {"a": {"anyOf": [{"type": "array"}, True]}}},
-        {"type": "object", "properties": {"a": {"anyOf": [{"type": "array", "items": {}}, {}]}}},
-    ),
-    "in definitions": ({**OBJECT, "$defs": {"a": True}}, {**OBJECT, "$defs": {"a": {}}}),
-}
+def test_tools_beyond_the_limit_are_left_out_with_one_warning_that_counts_them() -> None:
+    lowered = lower_tools([tool(f"t{number:03}") for number in range(140)], max_tools=128)
+    assert [definition.name for definition in lowered.tools] == [f"t{number:03}" for number in range(128)]
+    (warning,) = lowered.warnings
+    assert warning.code == "tooManyTools"
+    assert "140 tools are on offer and the provider takes 128: 12 were left out" in warning.message
+    assert (
+        "t128; t129; t130; t131; t132; and 7 more" in warning.message
+        and "`tools` of the submit" in warning.message
+    )
 
 
-@pytest.mark.parametrize(("schema", "mended"), MENDED.values(), ids=list(MENDED))
-def test_a_schema_that_providers_refuse_is_mended_with_a_warning(schema: Any, mended: dict[str, Any]) -> None:
-    definition = ToolDefinition(name="look", description="", parameters=schema)
-    before = copy.deepcopy(schema)
-    lowered = lower_tools([definition])
-    assert lowered.tools[0].parameters == mended
-    assert [warning.code for warning in lowered.warnings] == ["schemaRepaired"]
-    assert "'look'" in lowered.warnings[0].message
-    assert schema == before
-    assert refusals([definition]) == []
+def test_a_tool_that_is_left_out_for_another_reason_takes_nobodys_place() -> None:
+    bad = ToolDefinition(name="bad", description="", parameters={"type": "string"})
+    lowered = lower_tools([bad, tool("a"), tool("b"), tool("c")], max_tools=2)
+    assert [definition.name for definition in lowered.tools] == ["a", "b"]
+    assert [warning.code for warning in lowered.warnings] == ["toolLeftOut", "tooManyTools"]
 
 
-def nested(levels: int) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(levels):
-        schema = {"type": "object", "properties": {"a": schema}}
-    return schema
+async def test_chat_completions_are_offered_128_tools() -> None:
+    async with ScriptedModel(says("hi")) as model, provider_at(model) as provider:
+        tools = tuple(tool(f"t{number:03}") for number in range(129))
+        pieces = await pieces_of(provider, asks(tools=tools))
+    assert len(model.requests[0].tool_names) == 128
+    assert [piece.code for piece in pieces if isinstance(piece, WarningPiece)] == ["tooManyTools"]
 
 
-def cyclic() -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "object", "properties": {}}
-    schema["properties"]["self"] = schema
-    return schema
+def test_a_long_description_is_cut_where_the_provider_refuses_it() -> None:
+    wordy = ToolDefinition(
+        name="wordy", description="word " * 500, parameters={"type": "object", "properties": {}}
+    )
+    lowered = lower_tools([wordy], max_description_characters=1024)
+    description = lowered.tools[0].description
+    assert len(description) == 1024 and description.endswith("word wo …")
+    (warning,) = lowered.warnings
+    assert warning.code == "descriptionShortened" and "'wordy' has 2500 characters" in warning.message
+    exact = evolve(wordy, description="x" * 1024)
+    assert lower_tools([exact], max_description_characters=1024).warnings == ()
 
 
-UNMENDABLE: dict[str, tuple[Any, str]] = {
-    "a string": ({"type": "string"}, 'describes "string", not an object'),
-    "a list": ({"type": ["array", "null"]}, "not an object"),
-    "no JSON": ({**OBJECT, "default": object()}, "is not JSON"),
-    "no number": ({**OBJECT, "default": float("nan")}, "is not JSON"),
-    "too deep": (nested(MAX_SCHEMA_DEPTH + 1), "nested more than"),
-    "endless": (cyclic(), "nested more than"),
-}
+@pytest.mark.parametrize(
+    ("base_url", "limit"),
+    [
+        ("https://api.openai.com/v1", 1024),
+        ("https://mine.openai.azure.com/openai/v1", 1024),
+        ("http://127.0.0.1:1/v1", None),
+    ],
+)
+def test_only_openai_itself_gets_short_descriptions(base_url: str, limit: int | None) -> None:
+    provider: Any = open_provider("mine", ProviderOptions(base_url=base_url))
+    assert provider.limits.max_description_characters == limit
 
 
-@pytest.mark.parametrize(("schema", "reason"), UNMENDABLE.values(), ids=list(UNMENDABLE))
-def test_a_schema_that_cannot_be_mended_leaves_its_tool_out_and_no_other(schema: Any, reason: str) -> None:
-    bad = ToolDefinition(name="bad", description="", parameters=schema)
+def test_an_argument_whose_name_the_provider_refuses_leaves_its_tool_out() -> None:
+    names = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+    lowered = lower_tools([tool("list", **{"filter[id]": {}}), tool("look", at={})], property_names=names)
+    assert [definition.name for definition in lowered.tools] == ["look"]
+    assert [warning.code for warning in lowered.warnings] == ["toolLeftOut"]
+    assert "'filter[id]'" in lowered.warnings[0].message
+    assert lower_tools([tool("list", **{"filter[id]": {}})]).warnings == ()
+
+
+# Remembering --------------------------------------------------------------------------------------------
+
+
+def test_a_tool_is_lowered_once_and_again_when_it_changes() -> None:
+    lowering = ToolLowering(LIMITS, function)
+    first = lowering.lower([tool("look", at=True)])
+    anew = evolve(tool("look"), parameters=first.tools[0].parameters)
+    same = ToolDefinition(name="look", description="does look", parameters=anew.parameters)
+    assert lowering.lower([anew]).tools[0] is lowering.lower([same]).tools[0]
+    assert lowering.lower([evolve(same, description="other")]).tools[0].description == "other"
+    assert lowering.lower([tool("look", other={})]).tools[0].parameters["properties"] == {"other": {}}
+
+
+def test_the_warnings_of_a_tool_come_again_each_time() -> None:
+    lowering = ToolLowering(LIMITS, function)
+    tools = [tool("a.b", x=True)]
+    assert [w.code for w in lowering.lower(tools).warnings] == ["toolRenamed", "schemaRepaired"]
+    assert lowering.lower(tools).warnings == lowering.lower(tools).warnings != ()
+
+
+def test_a_tool_that_cannot_be_mended_is_left_out_alone() -> None:
+    bad = ToolDefinition(name="bad", description="", parameters={"type": "string"})
     lowered = lower_tools([tool("first"), bad, tool("last")])
     assert [definition.name for definition in lowered.tools] == ["first", "last"]
     (warning,) = lowered.warnings
     assert warning.code == "toolLeftOut" and warning.message.startswith("tool 'bad' is left out: ")
-    assert reason in warning.message
 
 
 def test_a_warning_lists_some_mendings_and_counts_the_rest() -> None:
@@ -218,30 +215,3 @@ def test_a_warning_lists_some_mendings_and_counts_the_rest() -> None:
     assert warning == WarningPiece(code="schemaRepaired", message=warning.message)
     assert "/properties/p4" in warning.message and "/properties/p5" not in warning.message
     assert warning.message.endswith("; and 3 more")
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=10,
-)
-KEYWORDS = st.sampled_from(["type", "properties", "items", "required", "enum", "anyOf", "$defs", "not", "a"])
-SCHEMA = st.recursive(
-    JSON | st.sampled_from(["object", "array", "string"]),
-    lambda inner: st.dictionaries(KEYWORDS, inner, max_size=4) | st.lists(inner, max_size=3),
-    max_leaves=20,
-)
-
-
-@given(SCHEMA)
-def test_whatever_comes_in_is_takeable_or_left_out(schema: Any) -> None:
-    definition = ToolDefinition(name="look", description="", parameters=schema)
-    before = copy.deepcopy(schema)
-    assert refusals([definition]) == []
-    assert schema == before
-    try:
-        mended, notes = mended_schema(schema)
-    except UnmendableSchemaError:
-        return
-    assert mended_schema(json.loads(json.dumps(mended))) == (mended, [])
-    assert bool(notes) == (mended != schema)

@@ -82,6 +82,9 @@ BAD_BODIES: dict[str, tuple[Any, str]] = {
     "a boolean schema": ({"tools": [function(properties={"a": True})]}, "no schema object"),
     "an array of what": ({"tools": [function(properties={"a": {"type": "array"}})]}, "must have items"),
     "no function": ({"tools": [{"name": "f"}]}, "is no function"),
+    "too many tools": ({"tools": [function(f"f{n}") for n in range(129)]}, "too long"),
+    "a union at the root": ({"tools": [function(anyOf=[{}])]}, "['anyOf'] at the top level"),
+    "a reference": ({"tools": [function(properties={"a": {"$ref": "#/$defs/a"}})]}, "a reference"),
 }
 
 

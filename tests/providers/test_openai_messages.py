@@ -4,6 +4,7 @@ Source: OpenAI's API reference (`messages`); protocol.md, "Message" and "Content
 Each written conversation is checked as the strictest providers do.
 """
 
+import json
 from itertools import count
 from typing import Any
 
@@ -24,8 +25,9 @@ from sidecar.protocol.values import (
     UnknownBlock,
 )
 from sidecar.providers.base import WarningPiece
-from sidecar.providers.lowering import wire_name
-from sidecar.providers.openai_messages import wire_call_id, wire_messages
+from sidecar.providers.lowering import wire_call_id, wire_name
+from sidecar.providers.openai_chat import LIMITS
+from sidecar.providers.openai_messages import ConversationWriter
 from tests.harness.asking import asks, called, pieces_of, provider_at, result, tool
 from tests.harness.model_server import ScriptedModel, says
 from tests.harness.model_strictness import complaints
@@ -36,14 +38,15 @@ IMAGE_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,a
 
 def written(*messages: Message | str, **fields: Any) -> list[dict[str, Any]]:
     """The conversation as it goes out, once it is known that a strict provider takes it."""
-    wire = wire_messages(asks(*messages, **fields), provider="local", wire_name=wire_name)
-    assert complaints({"model": "m", "messages": wire.messages}) == []
-    return wire.messages
+    wire = ConversationWriter("local", LIMITS).write(asks(*messages, **fields), wire_name)
+    written = [json.loads(text) for text in wire.texts]
+    assert complaints({"model": "m", "messages": written}) == []
+    return written
 
 
 def warned(*blocks: ContentBlock) -> tuple[WarningPiece, ...]:
     message = Message(role="user", content=blocks)
-    return wire_messages(asks(message), provider="local", wire_name=wire_name).warnings
+    return ConversationWriter("local", LIMITS).write(asks(message), wire_name).warnings
 
 
 def user_content(*blocks: ContentBlock) -> Any:
@@ -107,9 +110,9 @@ def test_an_empty_answer_is_not_sent() -> None:
 def test_call_ids_that_providers_refuse_are_replaced_in_call_and_result_alike() -> None:
     odd = "toolu_" + "x" * 60
     _, call, answer = written("look", called("look", odd), result("blue", odd))
-    assert call["tool_calls"][0]["id"] == answer["tool_call_id"] == wire_call_id(odd) != odd
-    assert wire_call_id("call_1") == "call_1"
-    assert len({wire_call_id(text) for text in (odd, odd + "y", "a b", "a\nb", "")}) == 5
+    assert call["tool_calls"][0]["id"] == answer["tool_call_id"] == wire_call_id(odd, LIMITS) != odd
+    assert wire_call_id("call_1", LIMITS) == "call_1"
+    assert len({wire_call_id(text, LIMITS) for text in (odd, odd + "y", "a b", "a\nb", "")}) == 5
 
 
 # Content ------------------------------------------------------------------------------------------------
