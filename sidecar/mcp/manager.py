@@ -13,7 +13,7 @@ from sidecar.mcp.supervised import DEFAULT_RESTART, Listeners, Place, RestartPol
 from sidecar.protocol.errors import ToolError
 from sidecar.protocol.messages import ServerInfo
 
-CLOSE_LIMIT_SECS = 2.5
+CLOSE_LIMIT_SECS = 2.0
 """How long `aclose` lets servers end by themselves. With what killing takes it stays under 3 s."""
 
 logger = logging.getLogger("sidecar.mcp")
