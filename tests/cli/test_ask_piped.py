@@ -282,12 +282,20 @@ print(sorted(parts & {"server", "agent", "tools", "providers", "mcp", "permissio
     assert done.stdout.splitlines()[-1] == b"[]"
 
 
-def test_flags_without_a_command_are_told_where_to_go() -> None:
+def test_flags_without_a_command_serve_on_a_pipe() -> None:
+    """Source: protocol.md, ground rule 0."""
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}},
+        {"jsonrpc": "2.0", "id": 2, "method": "shutdown"},
+        {"jsonrpc": "2.0", "method": "exit"},
+    ]
+    bodies = [json.dumps(message).encode() for message in messages]
+    frames = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
     done = subprocess.run(
-        cli("--model", "a/b"), stdin=subprocess.DEVNULL, env=environment(), capture_output=True, timeout=LIMIT_SECS
+        cli("--model", "a/b"), input=frames, env=environment(), capture_output=True, timeout=LIMIT_SECS
     )
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"agent-sidecar: error: to serve, say `agent-sidecar serve` before any flags\n"
+    assert done.returncode == 0
+    assert b'"models":["a/b"]' in done.stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
