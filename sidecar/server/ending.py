@@ -30,8 +30,8 @@ class Ending:
         self._fallback_status = fallback_status
         self._begun = asyncio.Event()
         self._status: int | None = None
-        self._armed = threading.Lock()
-        self._armed_at = 0.0
+        self._arming = threading.RLock()  # A signal may come while its own thread arms.
+        self._armed_at: float | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -41,7 +41,8 @@ class Ending:
     @property
     def remaining_secs(self) -> float:
         """How much time is left; never below zero."""
-        return max(0.0, self._armed_at + LIMIT_SECS - time.monotonic())
+        since = time.monotonic() if self._armed_at is None else self._armed_at
+        return max(0.0, since + LIMIT_SECS - time.monotonic())
 
     def begin(self, status: int, reason: str) -> None:
         """The first call decides the exit status."""
@@ -53,7 +54,9 @@ class Ending:
 
     def arm(self) -> None:
         """Starts the clock before the reason is stated, for any thread: the loop may hang."""
-        if self._armed.acquire(blocking=False):
+        with self._arming:
+            if self._armed_at is not None:
+                return
             self._armed_at = time.monotonic()
             clock = threading.Timer(LIMIT_SECS, lambda: os._exit(self._exit_status()))
             clock.daemon = True

@@ -33,9 +33,12 @@ class HostNotification:
 
 @frozen
 class HostAnswer:
-    """The host answers a request of ours. `fault` says why the answer makes no sense, where it makes none."""
+    """The host answers a request of ours, or means to; nothing is ever answered to it.
 
-    id: RequestId
+    `fault` says why the answer makes no sense, where it makes none.
+    """
+
+    id: RequestId | None
     result: Any
     error: JsonObject | None
     fault: str | None
@@ -96,7 +99,7 @@ def _fault(value: JsonObject) -> str | None:
 
 
 def _answer(value: JsonObject, known_id: RequestId | None) -> Incoming:
-    if known_id is None or not ("result" in value or "error" in value or _is_ours(known_id)):
+    if not ("result" in value or "error" in value or _is_ours(known_id)):
         return Unusable(known_id, "neither a request nor an answer: method is missing")
     error = value.get("error")
     fault = None
@@ -113,7 +116,7 @@ OUR_IDS = "srv:"
 """Ids of our own requests begin so, to be told from the host's in logs and traces."""
 
 
-def _is_ours(identity: RequestId) -> bool:
+def _is_ours(identity: RequestId | None) -> bool:
     return isinstance(identity, str) and identity.startswith(OUR_IDS)
 
 

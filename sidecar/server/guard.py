@@ -5,6 +5,7 @@ nor eat one of the host's. What they print goes to the host's stderr by way of a
 keeps empty: a host that does not read stderr must not freeze who prints. Imports little, to come first.
 """
 
+import io
 import os
 import queue
 import select
@@ -39,23 +40,30 @@ class StandardStreams:
 
 def take_standard_streams() -> StandardStreams:
     """Call it before anything may print, once."""
-    stdin_fd, stdout_fd, stderr_fd = _own(0, os.O_RDONLY), _own(1, os.O_WRONLY), _own(2, os.O_WRONLY)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # First, as it asks a file for its position and a pipe has none.
+        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
+    for fd in (0, 1, 2):
+        _open_if_closed(fd)
+    stdin_fd, stdout_fd, stderr_fd = _own(0), _own(1), _own(2)
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
     os.close(nowhere)
     printed = _Printed(stderr_fd)
     printed.start()
-    if sys.stdout is not None:
-        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a TextIOWrapper at start
     return StandardStreams(stdin_fd, stdout_fd, printed)
 
 
-def _own(fd: int, flags: int) -> int:
-    """A private copy that children do not inherit. A stream that was closed before we started is empty."""
+def _open_if_closed(fd: int) -> None:
+    """A stream that was closed before we started is an empty one."""
     try:
-        copy = os.dup(fd)
+        os.fstat(fd)
     except OSError:
-        copy = os.open(os.devnull, flags)
+        os.open(os.devnull, os.O_RDWR)  # Takes the lowest number that is free, which is this one.
+
+
+def _own(fd: int) -> int:
+    """A copy that children do not inherit."""
+    copy = os.dup(fd)
     if sys.platform == "win32":
         msvcrt.setmode(copy, os.O_BINARY)
     return copy

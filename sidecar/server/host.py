@@ -10,7 +10,7 @@ from sidecar.protocol.events import AgentEvent
 from sidecar.protocol.messages import AgentEventParams
 from sidecar.protocol.methods import METHODS
 from sidecar.protocol.values import JsonObject
-from sidecar.server.outbox import Outbox
+from sidecar.server.outbox import Outbox, Waiting
 from sidecar.server.unanswered import HostRefused, UnansweredRequests
 
 
@@ -106,7 +106,7 @@ class WorkDone:
     def __init__(self, outbox: Outbox, token: str | int | None) -> None:
         self._outbox = outbox
         self._token = token
-        self._last_report: Any = None
+        self._last_report: Waiting | None = None
 
     def begin(self, title: str) -> None:
         """Shows the bar; the server does it before the handler runs."""

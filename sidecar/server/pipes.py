@@ -11,6 +11,7 @@ import select
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 READ_BYTES = 64 * 1024
 """One read at most: what a pipe holds on Linux."""
@@ -95,11 +96,13 @@ class Writer:
         self._written_bytes = 0
         self._wants_room = False
         self._is_broken = False
+        self._is_reported = False
         self._drained = asyncio.Event()
 
     def start(self) -> None:
         """Starts the thread, which ends with `close` or with the process."""
         threading.Thread(target=self._run, name="stdout", daemon=True).start()
+        self._watch()
 
     @property
     def waiting_bytes(self) -> int:
@@ -126,6 +129,23 @@ class Writer:
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_secs):
                 await self._drained.wait()
+
+    def _watch(self) -> None:
+        """Notices at once that nobody will read any more, where the system can tell without a write."""
+        if not hasattr(select, "epoll"):  # Only Linux can; elsewhere the next write fails.
+            return
+        closing = select.epoll()
+        with suppress(PermissionError):  # What is no pipe, a file for instance, never closes.
+            closing.register(self.fd, 0)  # Asks for nothing: errors and hang-ups are always told.
+            self._loop.add_reader(closing.fileno(), self._broken, closing)
+
+    def _broken(self, closing: Any = None) -> None:
+        if closing is not None:
+            self._loop.remove_reader(closing.fileno())
+            closing.close()
+        if not self._is_reported:
+            self._is_reported = True
+            self._on_broken()
 
     def _run(self) -> None:
         ended = False
@@ -163,7 +183,7 @@ class Writer:
                 _wait_until_ready(self.fd, reading=False)
             except OSError:
                 self._is_broken = True
-                self._loop.call_soon_threadsafe(self._on_broken)
+                self._loop.call_soon_threadsafe(self._broken)
 
 
 _HANG_UP_CHECK_SECS = 0.5

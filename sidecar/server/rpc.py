@@ -19,7 +19,7 @@ from pygls.lsp.server import LanguageServer
 
 from sidecar import __version__
 from sidecar.protocol.codec import DecodeError, decode, encode
-from sidecar.protocol.errors import RequestError, SidecarError
+from sidecar.protocol.errors import RequestError
 from sidecar.protocol.messages import ToolsCallParams
 from sidecar.protocol.methods import METHODS
 from sidecar.protocol.values import JsonObject
@@ -96,8 +96,11 @@ class SidecarProtocol(LspProtocol):
     # In ---------------------------------------------------------------------------------------------------
 
     def handle_body(self, body: bytes) -> bool:
-        """Handles one frame's body; nothing in it can raise. True where a task was started that should run
-        its first step before the next body is handled, so that requests start in the order they came."""
+        """Handles one frame's body; nothing in it can make this raise.
+
+        True where a task was started. It should take its first step before the next body is handled, so that
+        requests start in the order they came.
+        """
         try:
             value = read_json(body)
         except ValueError as error:
@@ -122,7 +125,7 @@ class SidecarProtocol(LspProtocol):
                 self.refuse(request_id, RequestError("invalidRequest", f"invalid request: {reason}"))
         return False
 
-    def refuse(self, request_id: RequestId | None, error: SidecarError) -> None:
+    def refuse(self, request_id: RequestId | None, error: Exception) -> None:
         """Answers without any work having been done."""
         self.outbox.answer(error_answer(request_id, error, about="a message"))
 
@@ -130,10 +133,11 @@ class SidecarProtocol(LspProtocol):
         try:
             self._check_moment(request)
             work = self._work(request)
-        except SidecarError as error:
+        except Exception as error:  # noqa: BLE001  whatever it is, the host waits for an answer
             self.refuse(request.id, error)
             return False
-        self._running.start(request, _without_exits(work))
+        # A shutdown that the host has already followed by exit is still answered as one.
+        self._running.start(request, _without_exits(work), cancellable=request.method != types.SHUTDOWN)
         return True
 
     def _check_moment(self, request: HostRequest) -> None:
@@ -297,7 +301,7 @@ async def _without_exits(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 class SidecarServer(LanguageServer):
-    """A pygls language server that answers our methods too. `sidecar.server.stdio.serve` runs it.
+    """A pygls language server that answers our methods too. `serve_stdio` runs it.
 
     `handlers` are by method, `listeners` by notification. `open_services` is called by `initialize`; its
     DecodeError and SidecarError are the answer. `close_services` is called once for what was opened, when the

@@ -23,6 +23,7 @@ class Outcome:
 class _Running:
     request: HostRequest
     task: asyncio.Task[Any]
+    cancellable: bool
     cancelled: bool = False
 
 
@@ -42,16 +43,17 @@ class RunningRequests:
     def __len__(self) -> int:
         return len(self._running)
 
-    def start(self, request: HostRequest, work: Coroutine[Any, Any, Any]) -> None:
+    def start(self, request: HostRequest, work: Coroutine[Any, Any, Any], *, cancellable: bool = True) -> None:
         """Runs the work as a task of its own; works begin in the order of these calls."""
-        running = _Running(request, asyncio.create_task(work, name=f"{request.method} {request.id!r}"))
+        task = asyncio.create_task(work, name=f"{request.method} {request.id!r}")
+        running = _Running(request, task, cancellable)
         self._running[request.id] = running
         running.task.add_done_callback(lambda _: self._end(running))
 
     def cancel(self, request_id: RequestId) -> None:
         """Cancels once: a second time must not break into the cleanup of the first. Unknown ids are no error."""
         running = self._running.get(request_id)
-        if running is not None and not running.cancelled:
+        if running is not None and running.cancellable and not running.cancelled:
             running.cancelled = True
             running.task.cancel()
 

@@ -63,7 +63,7 @@ async def _within(limit_secs: float, work: Coroutine[Any, Any, None]) -> None:
     if not done:
         log.error("closing took longer than %.1f s", limit_secs)
     elif not task.cancelled() and (error := task.exception()) is not None:
-        log.error("closing failed", exc_info=error)
+        log_failure(error, "closing")
 
 
 async def _cancel_tasks() -> None:

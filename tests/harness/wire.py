@@ -37,6 +37,11 @@ def notification(method: str, params: Any = None) -> Json:
     return {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}
 
 
+def is_answer(frame: Json, request_id: Any) -> bool:
+    """Whether this answers that request."""
+    return "method" not in frame and frame["id"] == request_id
+
+
 class Wire:
     """One running process. Frames that come are kept in order until they are read."""
 
@@ -105,8 +110,12 @@ class Wire:
         return frame
 
     def answer(self, request_id: Any) -> Json:
-        """The answer to a request; what came before it is kept for `take`."""
-        while not ("method" not in (frame := self.read()) and frame["id"] == request_id):
+        """The answer to a request, which may have been passed over; what comes before it is kept for `take`."""
+        for frame in self._passed_over:
+            if is_answer(frame, request_id):
+                self._passed_over.remove(frame)
+                return frame
+        while not is_answer(frame := self.read(), request_id):
             self._passed_over.append(frame)
         return frame
 

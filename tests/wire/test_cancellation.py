@@ -21,13 +21,17 @@ def cancel(request_id: Any) -> Json:
     return notification("$/cancelRequest", {"id": request_id})
 
 
-def waiting(server: Wire) -> int:
+def waiting(server: Wire, **how: Any) -> int:
     """A call that has begun to wait; returns its id."""
     before = server.call("seen").count("waiting")
-    request_id = server.begin("wait")
-    while server.call("seen").count("waiting") == before:
-        pass
+    request_id = server.begin("wait", **how)
+    wait_until_seen(server, "waiting", before + 1)
     return request_id
+
+
+def wait_until_seen(server: Wire, what: str, times: int) -> None:
+    while server.call("seen").count(what) < times:
+        pass
 
 
 # The host cancels --------------------------------------------------------------------------------------
@@ -42,12 +46,16 @@ def test_a_cancelled_request_tidies_up_and_then_answers_so(server: Wire) -> None
 
 
 def test_cancelling_again_neither_breaks_into_the_cleanup_nor_answers_twice(server: Wire) -> None:
-    request_id = waiting(server)
-    tidied = server.call("seen").count("tidied")
-    server.send(cancel(request_id), cancel(request_id), cancel(request_id))
+    request_id = waiting(server, slowly=True)
+    seen = server.call("seen")
+    server.send(cancel(request_id), cancel(request_id))
+    wait_until_seen(server, "tidying", seen.count("tidying") + 1)
+    server.send(cancel(request_id))
+    assert server.call("seen").count("tidied") == seen.count("tidied")
+    server.call("let_tidy")
     assert server.answer(request_id)["error"] == CANCELLED
     server.send(cancel(request_id))
-    assert server.call("seen").count("tidied") == tidied + 1
+    assert server.call("seen").count("tidied") == seen.count("tidied") + 1
 
 
 def test_cancelling_in_the_same_write_as_the_request_is_early_enough(server: Wire) -> None:
@@ -153,6 +161,7 @@ def test_pygls_own_methods_ask_and_tell_through_our_tables(server: Wire) -> None
     assert str(asked["id"]).startswith("srv:")
     server.send({"jsonrpc": "2.0", "id": asked["id"], "result": [{"a": 1}]})
     assert server.read_until("window/logMessage")["params"] == {"type": 3, "message": "done"}
+    assert server.read() == notification("custom/bare"), "no params are no null"
     assert server.answer(request_id)["result"]["result"]["data"] == [{"a": 1}]
     assert server.call("bookkeeping")["pyglsFutures"] == 0
 

@@ -80,9 +80,11 @@ def say_shutdown_and_end_input(server: Wire) -> None:
 
 
 def say_all_at_once(server: Wire) -> None:
-    server.send(request("s", "shutdown"), notification("exit"))
+    running = server.begin("wait")
+    server.send(request("s", "shutdown"), notification("$/cancelRequest", {"id": "s"}), notification("exit"))
     server.end_input()
-    server.answer("s")
+    assert code_and_kind(server.answer(running)) == (-32800, "requestCancelled")
+    assert server.answer("s")["result"] is None
 
 
 def sent(number: int) -> Callable[[Wire], None]:
@@ -150,9 +152,8 @@ def test_nothing_that_hangs_keeps_it_for_five_seconds(spawn: Spawn) -> None:
         deaf_requests.begin("stubborn")
         deaf_requests.call("echo")
         for server in (blocked, blocked_too):
-            server.begin("announce")
             server.begin("block", secs=60)
-            server.read_until("tools/changed")
+            server.wait_until_printed("blocking")
         unread.pause_reading()
         unread.begin("give_much", bytes=5_000_000)
         unread.begin("give_much", bytes=5_000_000)
@@ -168,7 +169,8 @@ def test_it_ends_when_the_host_closes_its_reading_end(spawn: Spawn) -> None:
     with spawn(leftovers=True) as server:
         server.initialize()
         server.stop_reading()
-        server.send(request("a", "tools/list"), request("b", "tools/list"))
+        if sys.platform != "linux":  # Others notice when they write.
+            server.ask("tools/list")
         assert server.exit_status() == 1
 
 

@@ -62,7 +62,8 @@ def test_a_body_that_is_no_json_is_a_parse_error_without_an_id(server: Wire, bod
         {"id": True, "jsonrpc": "2.0", "method": "tools/list"},
         {"jsonrpc": "1.0", "method": "initialized"},
         {"jsonrpc": "2.0", "method": 5},
-        {"jsonrpc": "2.0", "result": 1},
+        {"jsonrpc": "2.0"},
+        {"jsonrpc": "2.0", "id": None},
     ],
     ids=json.dumps,
 )
@@ -207,6 +208,14 @@ def test_a_notification_is_never_answered(server: Wire, message: Json) -> None:
     server.assert_all_read()
 
 
+def test_a_request_of_lsp_without_an_id_does_nothing(server: Wire) -> None:
+    document = {"uri": "file:///kept.txt", "languageId": "text", "version": 0, "text": "kept"}
+    server.notify("textDocument/didOpen", {"textDocument": document})
+    server.notify("initialize", {"capabilities": {}})
+    server.notify("shutdown")
+    assert server.call("document") == {"file:///kept.txt": "kept"}
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -216,6 +225,9 @@ def test_a_notification_is_never_answered(server: Wire, message: Json) -> None:
         {"jsonrpc": "2.0", "id": "srv:999", "error": "x"},
         {"jsonrpc": "2.0", "id": "srv:999"},
         {"id": "srv:999", "result": 1},
+        {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "the host could not read us"}},
+        {"jsonrpc": "2.0", "result": 1},
+        {"jsonrpc": "2.0", "id": {}, "result": 1},
     ],
     ids=json.dumps,
 )

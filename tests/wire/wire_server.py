@@ -83,6 +83,7 @@ class Services:
     ticks: list[int] = field(factory=lambda: [0])
     watchers: dict[int, asyncio.Event] = field(factory=dict)
     sent: list[AgentEventParams] = field(factory=list)
+    may_tidy: asyncio.Event = field(factory=asyncio.Event)
 
 
 opened: list[str] = []
@@ -136,16 +137,20 @@ async def echo(request: Request, arguments: Any) -> Any:
 
 
 async def wait(request: Request, arguments: Any) -> Any:
-    """Waits for its cancellation, and takes a moment to tidy up."""
+    """Waits for its cancellation; its cleanup waits for `let_tidy` where it is told to."""
     services: Services = request.services
     services.seen.append("waiting")
     try:
         await asyncio.Event().wait()
     finally:
-        tidied = asyncio.Event()
-        asyncio.get_running_loop().call_later(0.1, tidied.set)
-        await tidied.wait()
+        services.seen.append("tidying")
+        if arguments.get("slowly"):
+            await services.may_tidy.wait()
         services.seen.append("tidied")
+
+
+async def let_tidy(request: Request, arguments: Any) -> Any:
+    request.services.may_tidy.set()
 
 
 async def hold(request: Request, arguments: Any) -> Any:
@@ -204,6 +209,7 @@ async def print_much(request: Request, arguments: Any) -> Any:
 
 async def block(request: Request, arguments: Any) -> Any:
     """Holds up the event loop."""
+    print("blocking", file=sys.stderr)
     threading.Event().wait(arguments["secs"])
 
 
@@ -296,6 +302,7 @@ async def ask_by_pygls(request: Request, arguments: Any) -> Any:
     server = lsp_server[0]
     answer = await server.workspace_configuration_async(types.ConfigurationParams(items=[]))
     server.window_log_message(types.LogMessageParams(type=types.MessageType.Info, message="done"))
+    server.protocol.notify("custom/bare")
     return answer
 
 
@@ -355,11 +362,10 @@ async def recorded(request: Request, arguments: Any) -> Any:
 TOOLS = {
     tool.__name__: tool
     for tool in (
-        echo, wait, hold, note, deaf, stubborn, seen, watch_ticks, noise, print_much, block, block_a_thread, crash,
-        crash_in_cleanup, leave, refuse, refuse_oddly, give_a_set, give_nan, give_much, approve, ask_input,
-        ask_host,
-        ask_by_pygls, capabilities_in_pygls, bookkeeping, document, introduction, report, announce,
-        notify_nonsense, recorded,
+        echo, wait, let_tidy, hold, note, deaf, stubborn, seen, watch_ticks, noise, print_much, block,
+        block_a_thread, crash, crash_in_cleanup, leave, refuse, refuse_oddly, give_a_set, give_nan,
+        give_much, approve, ask_input, ask_host, ask_by_pygls, capabilities_in_pygls, bookkeeping, document,
+        introduction, report, announce, notify_nonsense, recorded,
     )
 }  # fmt: skip
 
