@@ -37,6 +37,13 @@ def _openai_chat(name: str, options: ProviderOptions) -> Provider:
     return OpenAIChat(name, options)
 
 
+def _anthropic(name: str, options: ProviderOptions) -> Provider:
+    # As above: httpx.
+    from sidecar.providers.anthropic import Anthropic  # noqa: PLC0415
+
+    return Anthropic(name, options)
+
+
 def _replay(name: str, options: ProviderOptions) -> Provider:
     # The shapes of a script cost 5 ms, which only those who replay one should spend.
     from sidecar.providers.replay import Replay  # noqa: PLC0415
@@ -44,5 +51,9 @@ def _replay(name: str, options: ProviderOptions) -> Provider:
     return Replay(name, options)
 
 
-PROVIDERS: dict[str, ProviderFactory] = {"openai-chat": _openai_chat, "replay": _replay}
+PROVIDERS: dict[str, ProviderFactory] = {
+    "openai-chat": _openai_chat,
+    "anthropic": _anthropic,
+    "replay": _replay,
+}
 """What `providers.<name>.api` may be."""

@@ -80,7 +80,7 @@ def failed_in_stream(endpoint: Endpoint, error: Any, *, model: str | None) -> Mo
     if status != 429 and is_overflow(said.message, said.codes):
         return _overflow(endpoint, message, model, status)
     # The request was good enough to be accepted, so what broke is the server, unless it blames the request.
-    blamed = bool(said.codes & {"invalid_request_error", "invalid_request", "authentication_error"})
+    blamed = bool(said.codes & _BLAMING_CODES)
     return ModelError(
         f"{endpoint.provider}: the answer ended in an error: {message}",
         provider=endpoint.provider,
@@ -139,6 +139,14 @@ _OVERFLOW_CODES = {
     "prompt_too_long",
     "request_too_large",
 }
+_BLAMING_CODES = {
+    "invalid_request_error",
+    "invalid_request",
+    "authentication_error",
+    "permission_error",  # Anthropic, and the next two
+    "not_found_error",
+    "billing_error",
+}
 _CONTEXT = re.compile(r"context[ _-]?(length|window|size|limit)|\bn_ctx\b", re.IGNORECASE)
 _TOO_MUCH = re.compile(
     r"exceed|maximum|\btoo (long|large|many|big)|greater|larger|longer|not enough|overflow|>=", re.IGNORECASE
@@ -155,7 +163,8 @@ _OVERFLOW = re.compile(
 )
 _NOT_TAKEN = re.compile(
     r"unsupported|(not|n't|not currently) (be )?(supported|permitted|allowed|recogni[sz]ed)|does not support"
-    r"|unrecogni[sz]ed|unknown|unexpected|extra[ _](inputs?|fields?|forbidden)",
+    r"|unrecogni[sz]ed|unknown|unexpected|extra[ _](inputs?|fields?|forbidden)"
+    r"|is deprecated|may only be set",  # Anthropic's newer models, of `temperature`
     re.IGNORECASE,
 )
 

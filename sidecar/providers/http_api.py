@@ -23,16 +23,24 @@ class Authorization(Protocol):
 
 
 class HttpApi:
-    """Where an API is and who we are there. `what` names the kind of API in errors."""
+    """Where an API is and who we are there. `what` names the kind of API in errors, `headers` are its own."""
 
     def __init__(
-        self, name: str, options: ProviderOptions, *, what: str, base_url: str, authorization: Authorization
+        self,
+        name: str,
+        options: ProviderOptions,
+        *,
+        what: str,
+        base_url: str,
+        authorization: Authorization,
+        headers: Mapping[str, str] = {},
     ) -> None:
         self._name = name
         self._options = options
         self._what = what
         self.base_url = base_url
         self._authorization = authorization
+        self._own_headers = headers
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
 
@@ -64,7 +72,7 @@ class HttpApi:
     def _headers(self, key: str | None) -> dict[str, str]:
         own = self._authorization(key, self.base_url) if key else {}
         given = {name.lower(): value for name, value in (self._options.headers or {}).items()}
-        return {"user-agent": f"agent-sidecar/{__version__}", **own, **given}
+        return {"user-agent": f"agent-sidecar/{__version__}", **self._own_headers, **own, **given}
 
     def _endpoint(self, key: str | None) -> Endpoint:
         parts = urlsplit(self.base_url)

@@ -64,8 +64,8 @@ class Answer:
     async def next_event(self, limit_secs: float) -> StreamEvent | None:
         """The next event that carries data, or None at the end.
 
-        Raises ModelError: `modelTimeout` when none comes within `limit_secs`, which comments and empty events
-        do not extend; `modelError` when the connection is lost.
+        Raises ModelError: `modelTimeout` when none comes within `limit_secs`, which comments, pings and empty
+        events do not extend; `modelError` when the connection is lost.
         """
         deadline = self._loop.time() + limit_secs
         is_late = self._first_by is not None and self._first_by < deadline
@@ -93,7 +93,7 @@ class Answer:
 
     async def _streamed(self) -> StreamEvent | None:
         async for event in self._events:
-            if event.data:
+            if event.data and event.event != "ping":  # Anthropic's; it says that the line is open and no more.
                 return StreamEvent(name=event.event, data=event.data)
         return None
 

@@ -108,7 +108,7 @@ class OpenAIChat:
 
     def _parameters(self, request: ModelRequest) -> JsonObject:
         """All of the request but messages and tools, which `_encoded` adds."""
-        body: JsonObject = {"model": request.model, "stream": True}
+        body: JsonObject = {**(self._options.parameters or {}), "model": request.model, "stream": True}
         optional: dict[str, Any] = {"stream_options": {"include_usage": True}, "temperature": request.temperature}
         if name := self._limit_parameter(request.model):
             optional[name] = request.max_output_tokens

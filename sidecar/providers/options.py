@@ -8,14 +8,19 @@ from urllib.parse import urlsplit
 from attrs import field, frozen
 
 from sidecar.protocol.errors import ConfigurationError
+from sidecar.protocol.values import JsonObject
 
-Api = Literal["openai-chat", "replay"]
+Api = Literal["openai-chat", "anthropic", "replay"]
 
 DEFAULT_CONNECT_TIMEOUT_SECS = 10.0
 """A server that is there accepts within seconds, also through a VPN (own choice)."""
 
 DEFAULT_IDLE_TIMEOUT_SECS = 300.0
 """A local model that reads a long prompt, or a hosted one that thinks, is silent for minutes (own choice)."""
+
+
+OWN_PARAMETERS = frozenset({"model", "messages", "system", "tools", "stream", "stream_options"})
+"""What a request is made of; `parameters` cannot replace it."""
 
 
 @frozen(kw_only=True)
@@ -25,7 +30,8 @@ class ProviderOptions:
     `base_url` may end in `/v1` or not. The key is `api_key`, else what the variable `api_key_env` holds.
     `timeout_secs` limits the wait for the answer to begin (default: `idle_timeout_secs`), `idle_timeout_secs`
     the silence within it, `connect_timeout_secs` the making of the connection. `context_tokens` is how much
-    the model takes. `file` is the script of the `replay` provider.
+    the model takes. `parameters` are sent with every request, as the API names them. `file` is the script of
+    the `replay` provider.
     """
 
     api: Api | None = None
@@ -37,6 +43,7 @@ class ProviderOptions:
     connect_timeout_secs: float | None = None
     idle_timeout_secs: float | None = None
     context_tokens: int | None = None
+    parameters: JsonObject | None = None
     file: str | None = None
 
     @property
@@ -65,6 +72,9 @@ def check_options(name: str, options: ProviderOptions) -> None:
             raise _wrong(name, place, f"must be more than 0, not {limit}")
     if options.base_url is not None and not _is_http_url(options.base_url):
         raise _wrong(name, "baseUrl", "must be a URL such as 'http://127.0.0.1:8080/v1', with http or https")
+    for parameter in options.parameters or {}:
+        if parameter in OWN_PARAMETERS:
+            raise _wrong(name, f"parameters.{parameter}", "is set by every request itself and cannot be set here")
     for header, value in (options.headers or {}).items():
         if not _HEADER_NAME.fullmatch(header):
             raise _wrong(name, "headers", f"{header!r} is no name of an HTTP header")

@@ -12,6 +12,9 @@ PRESETS: dict[str, ProviderOptions] = {
     "openai": ProviderOptions(
         api="openai-chat", base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"
     ),
+    "anthropic": ProviderOptions(
+        api="anthropic", base_url="https://api.anthropic.com", api_key_env="ANTHROPIC_API_KEY"
+    ),
     "ollama": ProviderOptions(api="openai-chat", base_url="http://127.0.0.1:11434/v1"),
     "llamacpp": ProviderOptions(api="openai-chat", base_url="http://127.0.0.1:8080/v1"),
     "lmstudio": ProviderOptions(api="openai-chat", base_url="http://127.0.0.1:1234/v1"),
@@ -63,8 +66,8 @@ def _filled(configured: ProviderOptions | None, preset: ProviderOptions) -> Prov
 
 
 def _base_url(name: str, environ: Mapping[str, str]) -> str | None:
-    if name == "openai":
-        return environ.get("OPENAI_BASE_URL") or None
+    if name in ("openai", "anthropic"):
+        return environ.get(f"{name.upper()}_BASE_URL") or None
     if name == "ollama" and environ.get("OLLAMA_HOST", "").strip():
         return _ollama_url(environ["OLLAMA_HOST"].strip())
     return None

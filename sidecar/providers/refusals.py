@@ -19,12 +19,16 @@ class Refusals:
         return frozenset(self._refused.get(model, ()))
 
     def note(self, model: str, error: ModelError, sent: Iterable[str]) -> bool:
-        """Whether the error refuses one of the parameters that were sent, which is remembered then."""
+        """Whether the error refuses one of the parameters that were sent, which is remembered then.
+
+        False for one that is known: leaving it out did not help, so nothing would be gained by asking again.
+        """
         if error.status not in (400, 422):
             return False
-        refused = next((name for name in sent if is_refused_parameter(error.message, name)), None)
+        known = self._refused.setdefault(model, set())
+        refused = next((n for n in sent if n not in known and is_refused_parameter(error.message, n)), None)
         if refused is not None:
-            self._refused.setdefault(model, set()).add(refused)
+            known.add(refused)
         return refused is not None
 
     def warning(self, model: str, parameter: str, effect: str = "") -> WarningPiece:

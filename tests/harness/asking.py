@@ -1,7 +1,7 @@
 """Short ways to ask a provider and to look at what came."""
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -22,6 +22,13 @@ async def provider_at(model: ScriptedModel, name: str = "local", **options: Any)
         yield provider
     finally:
         await provider.aclose()
+
+
+def anthropic_at(
+    model: ScriptedModel, name: str = "claude", **options: Any
+) -> AbstractAsyncContextManager[Provider]:
+    """A real provider that speaks the Messages API to the scripted model."""
+    return provider_at(model, name, api="anthropic", **options)
 
 
 def asks(*messages: Message | str, model: str = "scripted", **fields: Any) -> ModelRequest:
@@ -63,9 +70,9 @@ def called(tool_name: str, call_id: str = "c1", text: str = "", **input: Any) ->
     return Message(role="assistant", content=text, tool_calls=(call,))
 
 
-def result(content: Any, call_id: str = "c1", tool_name: str = "look") -> Message:
+def result(content: Any, call_id: str = "c1", tool_name: str = "look", **fields: Any) -> Message:
     """A tool message."""
-    return Message(role="tool", content=content, call_id=call_id, tool_name=tool_name)
+    return Message(role="tool", content=content, call_id=call_id, tool_name=tool_name, **fields)
 
 
 async def failure(reply: Reply, **options: Any) -> ModelError:

@@ -1,4 +1,4 @@
-"""A real HTTP server that plays a scripted model: Chat Completions as different servers stream them.
+"""A real HTTP server that plays a scripted model: Chat Completions as different servers stream them, or Messages.
 
     async with ScriptedModel(calls(("read_file", {"path": "a"})), says("It is empty.")) as model:
         ...                                     # something that talks to model.base_url
@@ -6,7 +6,8 @@
 
 Replies are played in order, one a request; `answer=` takes a function from the request instead. Calls without
 an id get `call_<request>_<call>`, both from 1. Every request is checked as the strictest providers do
-(`model_strictness`): what they would refuse gets a 400, and leaving the block raises with the reasons.
+(`model_strictness`): what they would refuse gets a 400, and leaving the block raises with the reasons. With
+`dialect="anthropic"` it is the Messages API, and as strict (`anthropic_strictness`).
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from typing import Any, Literal, Self
 
 from attrs import define, evolve, field, frozen
 
+from tests.harness import anthropic_dialect, anthropic_strictness
 from tests.harness.model_dialects import Answer, Call, DialectName, arguments_text, chunks, completion
 from tests.harness.model_strictness import complaints
 
@@ -95,6 +97,22 @@ def refuses(
     return Reply(status=status, body=(text.encode(),), headers=headers, content_type="application/json")
 
 
+def messages_stream(*blocks: dict[str, Any], **fields: Any) -> Reply:
+    """A stream of the Messages API from whole blocks; more fields as in `anthropic_dialect.stream`."""
+    return typed_events(*anthropic_dialect.stream(*blocks, **fields))
+
+
+def typed_events(*data: dict[str, Any]) -> Reply:
+    """A stream of events that are named for their `type`, as the Messages API sends them."""
+    return raw(*(event(value, name=value["type"]) for value in data))
+
+
+def anthropic_error(status: int, kind: str, message: str, *, headers: Mapping[str, str] = {}) -> Reply:
+    """An HTTP error with the error object of the Messages API."""
+    body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+    return refuses(status, body=body, headers=headers)
+
+
 def whole(reply: Reply) -> Reply:
     """The same answer as one JSON object, from a server that does not stream."""
     return evolve(reply, is_whole=True, content_type="application/json")
@@ -135,9 +153,10 @@ def fails(reply: Reply, error: Any, *, after: int = 1) -> Reply:
     return evolve(reply, cut_after=after, then=(event({"error": error}),))
 
 
-def event(data: Any) -> bytes:
+def event(data: Any, *, name: str = "") -> bytes:
     """One server-sent event."""
-    return f"data: {json.dumps(data)}\n\n".encode()
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data)}\n\n".encode()
 
 
 def delta(finish_reason: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -165,7 +184,7 @@ class SeenRequest:
 
     @property
     def tool_names(self) -> list[str]:
-        return [tool["function"]["name"] for tool in self.body.get("tools", [])]
+        return [tool.get("function", tool)["name"] for tool in self.body.get("tools", [])]
 
 
 class ScriptedModel:
@@ -173,15 +192,17 @@ class ScriptedModel:
 
     `requests` are the chat requests so far, `faults` why some were refused, `connections` how many TCP
     connections were made. `chunk_bytes` cuts streams into HTTP chunks of that size. With `api_key`, requests
-    without it get a 401. `is_strict=False` leaves faults to the test.
+    without it get a 401. `model_pages` are lists of models by path and query. `is_strict=False` leaves faults to
+    the test.
     """
 
     def __init__(
         self,
         *replies: Reply,
         answer: Callable[[SeenRequest], Reply] | None = None,
-        dialect: DialectName = "openai",
+        dialect: DialectName | Literal["anthropic"] = "openai",
         models: Sequence[Any] = ("scripted",),
+        model_pages: Mapping[str, Any] = {},
         api_key: str | None = None,
         chunk_bytes: int | None = None,
         is_strict: bool = True,
@@ -192,8 +213,9 @@ class ScriptedModel:
         self.base_url = ""
         self._replies = iter(replies)
         self._answer = answer
-        self._dialect: DialectName = dialect
+        self._dialect = dialect
         self._models = models
+        self._model_pages = model_pages
         self._api_key = api_key
         self._chunk_bytes = chunk_bytes
         self._is_strict = is_strict
@@ -250,22 +272,40 @@ class ScriptedModel:
             await _close(writer)
 
     async def _reply_to(self, request: SeenRequest) -> Reply:
-        if self._api_key is not None and request.headers.get("authorization") != f"Bearer {self._api_key}":
+        if not self._is_authorized(request):
+            if self._dialect == "anthropic":
+                return anthropic_error(401, "authentication_error", "invalid x-api-key")
             return refuses(401, "Incorrect API key provided", code="invalid_api_key")
-        if request.method == "GET" and request.path == "/v1/models":
+        if request.path in self._model_pages:
+            return refuses(200, body=self._model_pages[request.path])
+        if request.method == "GET" and request.path.partition("?")[0] == "/v1/models":
             entries = [
                 {"id": model, "object": "model"} if isinstance(model, str) else model for model in self._models
             ]
             return refuses(200, body={"object": "list", "data": entries})
-        if request.method != "POST" or request.path != "/v1/chat/completions":
+        if request.method != "POST" or request.path != self._path:
             return refuses(404, f"no route {request.method} {request.path}")
         async with self._arrived:
             self.requests.append(request)
             self._arrived.notify_all()
         return self._chat_reply(request)
 
+    @property
+    def _path(self) -> str:
+        return "/v1/messages" if self._dialect == "anthropic" else "/v1/chat/completions"
+
+    def _is_authorized(self, request: SeenRequest) -> bool:
+        if self._dialect == "anthropic":
+            return self._api_key in (None, request.headers.get("x-api-key"))
+        return self._api_key is None or request.headers.get("authorization") == f"Bearer {self._api_key}"
+
+    def _complaints(self, request: SeenRequest) -> list[str]:
+        if self._dialect == "anthropic":
+            return anthropic_strictness.complaints(request.body, request.headers)
+        return complaints(request.body)
+
     def _chat_reply(self, request: SeenRequest) -> Reply:
-        reasons = complaints(request.body)
+        reasons = self._complaints(request)
         reply = self._answer(request) if self._answer is not None else next(self._replies, None)
         if reply is None:
             reasons.append(f"the script has no reply for request {len(self.requests)}")
@@ -298,6 +338,9 @@ class ScriptedModel:
             yield from reply.body
             return
         answer, body = _numbered(reply.answer, len(self.requests)), request.body
+        if self._dialect == "anthropic":
+            yield from _message_pieces(answer, body, is_whole=reply.is_whole)
+            return
         if reply.is_whole or not body.get("stream"):
             yield json.dumps(completion(answer, model=body["model"])).encode()
             return
@@ -312,6 +355,14 @@ class ScriptedModel:
             part = piece[start : start + size]
             writer.write(b"%x\r\n%s\r\n" % (len(part), part))
             await writer.drain()
+
+
+def _message_pieces(answer: Answer, body: dict[str, Any], *, is_whole: bool) -> Iterator[bytes]:
+    if is_whole or not body.get("stream"):
+        yield json.dumps(anthropic_dialect.message(answer, model=body["model"])).encode()
+        return
+    for value in anthropic_dialect.answer_stream(answer, model=body["model"]):
+        yield event(value, name=value["type"])
 
 
 async def _read_request(reader: asyncio.StreamReader) -> SeenRequest | None:

@@ -56,6 +56,7 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("sidecar/cli/runner.py", "module"): "a command, imported when it is run",
     ("sidecar/cli/chat.py", "readline"): "its import makes input() edit; Windows has none",
     ("sidecar/providers/__init__.py", "sidecar.providers.openai_chat"): "httpx, 90 ms",
+    ("sidecar/providers/__init__.py", "sidecar.providers.anthropic"): "httpx, 90 ms",
     ("sidecar/providers/__init__.py", "sidecar.providers.replay"): "its shapes, 5 ms, for those who replay",
     ("sidecar/tools/arguments.py", "jsonschema"): "100 ms, and needed by the first call alone",
     ("sidecar/tools/arguments.py", "jsonschema.validators"): "as jsonschema",

@@ -9,5 +9,5 @@ import pytest
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unsets what a developer's machine may have set."""
     for name in os.environ:
-        if name.lower().endswith("_proxy") or name.startswith(("OPENAI_", "OLLAMA_", "SSL_CERT_")):
+        if name.lower().endswith("_proxy") or name.startswith(("OPENAI_", "ANTHROPIC_", "OLLAMA_", "SSL_CERT_")):
             monkeypatch.delenv(name)

@@ -13,6 +13,7 @@ import pytest
 from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.errors import ConfigurationError
 from sidecar.providers import PROVIDERS, open_provider
+from sidecar.providers.anthropic import Anthropic
 from sidecar.providers.openai_chat import OpenAIChat, endpoint_url
 from sidecar.providers.options import ProviderOptions, resolve_api_key
 from sidecar.providers.presets import PRESETS, options_for
@@ -43,6 +44,7 @@ def test_options_are_decoded_from_their_wire_names() -> None:
         "connectTimeoutSecs": 2.5,
         "idleTimeoutSecs": 3,
         "contextTokens": 4096,
+        "parameters": {"top_p": 0.5},
         "file": "script.json",
     }
     assert decode(wire, ProviderOptions, path="providers.x") == ProviderOptions(
@@ -54,12 +56,15 @@ def test_options_are_decoded_from_their_wire_names() -> None:
         connect_timeout_secs=2.5,
         idle_timeout_secs=3.0,
         context_tokens=4096,
+        parameters={"top_p": 0.5},
         file="script.json",
     )
 
 
 def test_an_unknown_api_is_refused_with_those_there_are() -> None:
-    with pytest.raises(DecodeError, match=r"providers\.x\.api: must be one of 'openai-chat', 'replay'"):
+    with pytest.raises(
+        DecodeError, match=r"providers\.x\.api: must be one of 'openai-chat', 'anthropic', 'replay'"
+    ):
         decode({"api": "smoke-signals"}, ProviderOptions, path="providers.x")
 
 
@@ -106,7 +111,9 @@ def test_the_api_follows_from_what_is_given() -> None:
 
 
 def test_a_name_that_nobody_knows_names_those_that_are_known() -> None:
-    with pytest.raises(ConfigurationError, match=r"known are deepseek, .*openrouter, vllm.*`providers\.nobody`"):
+    with pytest.raises(
+        ConfigurationError, match=r"known are anthropic, deepseek, .*openrouter, vllm.*`providers\.nobody`"
+    ):
         open_provider("nobody")
 
 
@@ -155,7 +162,8 @@ async def test_a_key_that_is_set_later_is_found(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_works_without_configuration(name: str) -> None:
     provider = open_provider(name)
-    assert isinstance(provider, OpenAIChat) and provider.name == name
+    assert isinstance(provider, Anthropic if name == "anthropic" else OpenAIChat)
+    assert provider.name == name
 
 
 def test_what_is_configured_wins_and_the_preset_fills_the_gaps() -> None:
