@@ -44,7 +44,7 @@ def parsed(pieces: list[bytes], max_frame_bytes: int = 100) -> list[bytes]:
     return bodies
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(streams())
 def test_bodies_do_not_depend_on_how_bytes_arrive_or_how_headers_are_written(
     stream: tuple[list[bytes], list[bytes]],

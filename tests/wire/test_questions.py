@@ -104,17 +104,14 @@ def test_an_answer_that_makes_no_sense_or_was_not_offered_denies(server: Wire, a
     assert said["explanation"].endswith(f"; {HOW}")
 
 
-def test_no_answer_in_time_denies_and_withdraws_the_question(spawn: Spawn) -> None:
-    with spawn() as server:
-        options = {"deadlineSecs": 0.05}
-        server.initialize({"experimental": {"agentSidecar": {"approvals": True}}}, initializationOptions=options)
-        request_id = server.begin("approve")
-        question = server.read()
-        assert question["params"]["deadlineMs"] == 50
-        assert server.read() == notification("$/cancelRequest", {"id": question["id"]})
-        said = server.answer(request_id)["result"]["result"]["data"]
-        assert (said["decision"], said["by"]) == ("deny", "deadline")
-        assert said["explanation"] == f"the host did not answer agent/requestApproval within 0.05 s; {HOW}"
+def test_no_answer_in_time_denies_and_withdraws_the_question(server: Wire) -> None:
+    request_id = server.begin("approve", deadlineSecs=0.05)
+    question = server.read()
+    assert question["params"]["deadlineMs"] == 50
+    assert server.read() == notification("$/cancelRequest", {"id": question["id"]})
+    said = server.answer(request_id)["result"]["result"]["data"]
+    assert (said["decision"], said["by"]) == ("deny", "deadline")
+    assert said["explanation"] == f"the host did not answer agent/requestApproval within 0.05 s; {HOW}"
 
 
 @pytest.mark.parametrize("tool", ["approve", "ask_input"])

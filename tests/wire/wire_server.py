@@ -65,7 +65,6 @@ class Options:
     fail: str | None = None
     hang: bool = False
     announce: bool = False
-    deadline_secs: float = 5.0
     max_frame_bytes: int | None = None
     hang_at_close: bool = False
     close_file: str | None = None
@@ -78,7 +77,6 @@ class Services:
     host: Host
     init: Initialization
     options: Options
-    questions: Questions
     seen: list[Any] = field(factory=list)
     ticks: list[int] = field(factory=lambda: [0])
     watchers: dict[int, asyncio.Event] = field(factory=dict)
@@ -101,9 +99,7 @@ async def open_services(init: Initialization, host: Host) -> Opened:
             raise ConfigurationError("there is no such model", path="model")
         case "crash":
             raise ValueError("sk-secret")
-    services = Services(
-        host=host, init=init, options=options, questions=Questions(host, deadline_secs=options.deadline_secs)
-    )
+    services = Services(host=host, init=init, options=options)
     host.on_event(services.sent.append)
     asyncio.get_running_loop().call_later(TICK_SECS, tick, services)
     return Opened(services=services, models=("scripted/one",), max_frame_bytes=options.max_frame_bytes)
@@ -272,7 +268,8 @@ async def approve(request: Request, arguments: Any) -> Any:
             ApprovalOption(decision="deny", label="Deny"),
         ),
     )
-    answer = await services.questions.approve(question)
+    questions = Questions(services.host, deadline_secs=arguments.get("deadlineSecs", 5.0))
+    answer = await questions.approve(question)
     return {
         "decision": answer.decision,
         "by": answer.by,
@@ -284,7 +281,8 @@ async def approve(request: Request, arguments: Any) -> Any:
 
 
 async def ask_input(request: Request, arguments: Any) -> Any:
-    return await request.services.questions.ask_input(source="a test", message="Which?", schema={"type": "string"})
+    questions = Questions(request.services.host, deadline_secs=5.0)
+    return await questions.ask_input(source="a test", message="Which?", schema={"type": "string"})
 
 
 async def ask_host(request: Request, arguments: Any) -> Any:
