@@ -1,6 +1,7 @@
 """How the process comes to its end: by one reason, with one exit status, within a time that nothing can extend."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -71,11 +72,16 @@ class Ending:
         """From now on the signals in SIGNAL_NAMES are reasons; the status is 128 plus the signal's number."""
         for name in SIGNAL_NAMES:
             number = getattr(signal, name, None)
-            if number is not None:
-                signal.signal(number, self._on_signal)
+            if number is None:
+                continue
+            # The kernel may give a signal to any thread, while Python runs handlers in the main one, which may
+            # sleep in the loop: this makes the signal wake it. Windows' loop wakes up by itself.
+            with contextlib.suppress(NotImplementedError):
+                self._loop.add_signal_handler(number, lambda: None)
+            signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        # Not the loop's own signal handlers: they do not exist on Windows, and would not run if the loop hangs.
+        # Not a handler of the loop's, which would not run if the loop hangs.
         self._fallback_status = lambda: 128 + number
         self.arm()
         self._loop.call_soon_threadsafe(self.begin, 128 + number, signal.Signals(number).name)

@@ -1,5 +1,6 @@
 """However a sidecar ends, nothing that it started is left after 5 s (ground rule 7)."""
 
+import ctypes
 import json
 import os
 import signal
@@ -96,3 +97,13 @@ def test_nothing_is_left_when_the_host_is_killed(tmp_path: Path) -> None:
     host.wait()
     host.stdout.close()
     assert still_there_after(tree, LIMIT_SECS) == set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="picks a thread by /proc and tgkill")
+def test_a_signal_that_the_kernel_gives_to_another_thread_is_heeded_while_the_sidecar_is_idle() -> None:
+    with started([sys.executable, "-m", "sidecar"], env=clean_environment(), leftovers=True) as wire:
+        wire.initialize()
+        pid = wire.process.pid
+        other = next(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir() if int(task.name) != pid)
+        ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM)
+        assert wire.process.wait(LIMIT_SECS) == 128 + signal.SIGTERM
