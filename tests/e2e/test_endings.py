@@ -102,7 +102,7 @@ def test_nothing_is_left_when_the_host_is_killed(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="picks a thread by /proc and tgkill")
 def test_a_signal_that_the_kernel_gives_to_another_thread_is_heeded_while_the_sidecar_is_idle() -> None:
     with started([sys.executable, "-m", "sidecar"], env=clean_environment(), leftovers=True) as wire:
-        wire.initialize()
+        wire.initialize(processId=os.getpid())
         pid = wire.process.pid
         other = next(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir() if int(task.name) != pid)
         ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM)
