@@ -3,10 +3,12 @@
 import ctypes
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,11 +101,24 @@ def test_nothing_is_left_when_the_host_is_killed(tmp_path: Path) -> None:
     assert still_there_after(tree, LIMIT_SECS) == set()
 
 
+def wait_until_idle(pid: int) -> None:
+    """Until the main thread sleeps in its event loop, having used no processor time for a while."""
+    deadline, used, idle_looks = time.monotonic() + LIMIT_SECS, "", 0
+    while idle_looks < 200:
+        assert time.monotonic() < deadline, "the sidecar is never idle"
+        fields = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, times = fields[0], " ".join(fields[11:13])
+        idle_looks = idle_looks + 1 if state == "S" and times == used else 0
+        used = times
+        select.select([], [], [], 0.001)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="picks a thread by /proc and tgkill")
 def test_a_signal_that_the_kernel_gives_to_another_thread_is_heeded_while_the_sidecar_is_idle() -> None:
     with started([sys.executable, "-m", "sidecar"], env=clean_environment(), leftovers=True) as wire:
         wire.initialize(processId=os.getpid())
         pid = wire.process.pid
+        wait_until_idle(pid)
         other = next(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir() if int(task.name) != pid)
         ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM)
         assert wire.process.wait(LIMIT_SECS) == 128 + signal.SIGTERM
