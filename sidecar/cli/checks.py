@@ -37,6 +37,7 @@ KNOWN_OPTIONS: Mapping[str, tuple[str, ...]] = {
         "cycle",
         "store",
         "builtinTools",
+        "tools",
         "workspaceFolders",
         "maxFrameBytes",
     ),
@@ -52,6 +53,7 @@ KNOWN_OPTIONS: Mapping[str, tuple[str, ...]] = {
         "contextTokens",
         "parameters",
         "file",
+        "record",
     ),
     "permissions": ("allowed", "denied", "ask", "allowUnspecified", "rules"),
     "cycle": (

@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from sidecar.protocol.errors import ConfigurationError
 from sidecar.providers.base import Provider
@@ -27,7 +28,8 @@ def open_provider(name: str, configured: ProviderOptions | None = None) -> Provi
             path=f"providers.{name}",
         )
     check_options(name, options)
-    return PROVIDERS[options.api or ("replay" if options.file else "openai-chat")](name, options)
+    provider = PROVIDERS[options.api or ("replay" if options.file else "openai-chat")](name, options)
+    return provider if options.record is None else _recorded(provider, options.record)
 
 
 def _openai_chat(name: str, options: ProviderOptions) -> Provider:
@@ -49,6 +51,13 @@ def _replay(name: str, options: ProviderOptions) -> Provider:
     from sidecar.providers.replay import Replay  # noqa: PLC0415
 
     return Replay(name, options)
+
+
+def _recorded(provider: Provider, file: str) -> Provider:
+    # As for a script; few record.
+    from sidecar.providers.recording import Recorder  # noqa: PLC0415
+
+    return Recorder(provider, Path(file).expanduser())
 
 
 PROVIDERS: dict[str, ProviderFactory] = {

@@ -31,7 +31,7 @@ class ProviderOptions:
     `timeout_secs` limits the wait for the answer to begin (default: `idle_timeout_secs`), `idle_timeout_secs`
     the silence within it, `connect_timeout_secs` the making of the connection. `context_tokens` is how much
     the model takes. `parameters` are sent with every request, as the API names them. `file` is the script of
-    the `replay` provider.
+    the `replay` provider, `record` the file in which what the model says is written down as such a script.
     """
 
     api: Api | None = None
@@ -45,6 +45,7 @@ class ProviderOptions:
     context_tokens: int | None = None
     parameters: JsonObject | None = None
     file: str | None = None
+    record: str | None = None
 
     @property
     def connect_limit_secs(self) -> float:
@@ -72,6 +73,8 @@ def check_options(name: str, options: ProviderOptions) -> None:
             raise _wrong(name, place, f"must be more than 0, not {limit}")
     if options.base_url is not None and not _is_http_url(options.base_url):
         raise _wrong(name, "baseUrl", "must be a URL such as 'http://127.0.0.1:8080/v1', with http or https")
+    if options.record is not None and options.record in ("", options.file):
+        raise _wrong(name, "record", "must name a file, and another one than the script that is played")
     for parameter in options.parameters or {}:
         if parameter in OWN_PARAMETERS:
             raise _wrong(name, f"parameters.{parameter}", "is set by every request itself and cannot be set here")

@@ -58,10 +58,13 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("sidecar/providers/__init__.py", "sidecar.providers.openai_chat"): "httpx, 90 ms",
     ("sidecar/providers/__init__.py", "sidecar.providers.anthropic"): "httpx, 90 ms",
     ("sidecar/providers/__init__.py", "sidecar.providers.replay"): "its shapes, 5 ms, for those who replay",
+    ("sidecar/providers/__init__.py", "sidecar.providers.recording"): "as replay, for those who record",
     ("sidecar/tools/arguments.py", "jsonschema"): "100 ms, and needed by the first call alone",
     ("sidecar/tools/arguments.py", "jsonschema.validators"): "as jsonschema",
     ("sidecar/tools/arguments.py", "referencing"): "as jsonschema",
     ("sidecar/tools/schema.py", "docstring_parser"): "15 ms, and needed by who makes tools of functions alone",
+    ("sidecar/tools/loading.py", "module"): "a module that the user named",
+    ("sidecar/tools/loading.py", "importlib.metadata"): "20 ms, and needed by who names an entry point alone",
     ("sidecar/tools/registry.py", "difflib"): "10 ms, and needed for invented tool names alone",
 }
 """Imports inside functions: (file, module) and the reason, which is start-up time almost always."""

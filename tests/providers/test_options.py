@@ -46,6 +46,7 @@ def test_options_are_decoded_from_their_wire_names() -> None:
         "contextTokens": 4096,
         "parameters": {"top_p": 0.5},
         "file": "script.json",
+        "record": "run.json",
     }
     assert decode(wire, ProviderOptions, path="providers.x") == ProviderOptions(
         api="openai-chat",
@@ -58,6 +59,7 @@ def test_options_are_decoded_from_their_wire_names() -> None:
         context_tokens=4096,
         parameters={"top_p": 0.5},
         file="script.json",
+        record="run.json",
     )
 
 

@@ -1,6 +1,6 @@
 """A script is played turn by turn, and a bad one is refused with file and line.
 
-Source: protocol.md, "Model providers"; the format is our own and described in `sidecar/providers/replay.py`.
+Source: protocol.md, "Model providers"; the format is our own and described in `sidecar/providers/script.py`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from sidecar.protocol.errors import ConfigurationError, ModelError
 from sidecar.protocol.messages import ModelInfo
 from sidecar.protocol.values import Message, Usage
 from sidecar.providers import open_provider
-from sidecar.providers import replay as replay_module
+from sidecar.providers import script as script_module
 from sidecar.providers.base import (
     FinishPiece,
     ModelPiece,
@@ -96,6 +96,35 @@ async def test_the_turn_follows_from_the_history_alone(tmp_path: Path) -> None:
     assert text_of(await pieces_of(provider, asks("look", *history, said, "and?"))) == "bye"
 
 
+async def test_turns_of_one_place_are_played_one_after_the_other_and_the_last_again(tmp_path: Path) -> None:
+    error = {"error": {"message": "busy", "retryable": True}}
+    provider = playing([error, {"after": 0, "text": "a"}, {"after": 1, "text": "b"}], tmp_path)
+    with pytest.raises(ModelError, match="busy"):
+        await turn(provider, 0)
+    assert [text_of(await turn(provider, number)) for number in (0, 1, 0)] == ["a", "b", "a"]
+
+
+async def test_a_call_may_come_in_several_pieces(tmp_path: Path) -> None:
+    calls = [
+        {"tool": "look", "callId": "c1", "index": 0, "arguments": '{"at"'},
+        {"tool": "rest", "callId": "c2", "index": 1, "arguments": ""},
+        {"index": 0, "arguments": ": 1}"},
+        {"callId": "c2", "arguments": "{}"},
+    ]
+    assert await turn(playing([{"parts": [{"calls": calls}, {"calls": [{"arguments": " "}]}]}], tmp_path)) == [
+        ToolCallPiece(index=0, call_id="c1", name="look", arguments='{"at"'),
+        ToolCallPiece(index=1, call_id="c2", name="rest"),
+        ToolCallPiece(index=0, arguments=": 1}"),
+        ToolCallPiece(call_id="c2", arguments="{}"),
+        ToolCallPiece(arguments=" "),
+        FinishPiece(reason="toolCalls"),
+    ]
+
+
+async def test_a_turn_can_break_off(tmp_path: Path) -> None:
+    assert await turn(playing([{"text": "a", "finish": "brokenOff"}], tmp_path)) == [TextPiece(text="a")]
+
+
 async def test_a_script_that_has_ended_says_so(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"script\.json has 2 turns and was asked for turn 3") as raised:
         await turn(playing(["a", "b"], tmp_path), 2)
@@ -149,13 +178,21 @@ async def test_a_script_is_one_model(tmp_path: Path) -> None:
 
 
 async def test_the_examples_in_the_description_work(tmp_path: Path) -> None:
-    described = str(replay_module.__doc__)
+    described = str(script_module.__doc__)
     short = described[described.index("    [") : described.index("In full")]
     assert text_of(await turn(playing(short, tmp_path))) == "Hello!"
     full = described[described.index("    {\n") : described.index("A turn needs")]
     provider = playing(full, tmp_path)
     assert text_of(await turn(provider, 1)) == "It says: hi."
     assert (await turn(provider, 0))[-1] == FinishPiece(reason="toolCalls")
+    with pytest.raises(ModelError, match="slow down"):
+        await turn(provider, 2)
+    assert await turn(provider, 2) == [
+        TextPiece(text="And "),
+        ReasoningPiece(text="hm"),
+        TextPiece(text="bye."),
+        FinishPiece(reason="stop"),
+    ]
 
 
 # Bad files ----------------------------------------------------------------------------------------------
@@ -168,7 +205,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "no turn in it": ("[]", "must hold at least one turn", "turns"),
     "a typing error": (
         '{\n"turns": [\n"a",\n{"txt": "b"}]}',
-        "script.json:4: turns[1].txt: is not known here; known are text,",
+        "script.json:4: turns[1].txt: is not known here; known are after, text,",
         "turns[1].txt",
     ),
     "a typing error outside": ('{"turn": [], "turns": ["a"]}', "turn: is not known here", "turn"),
@@ -186,6 +223,13 @@ BAD: dict[str, tuple[str, str, str]] = {
         "turns[0].calls[0].input",
     ),
     "an unknown finish": ('[{"text": "a", "finish": "end"}]', "must be one of 'stop'", "turns[0].finish"),
+    "a typing error in a part's call": (
+        '[{"parts": [{"calls": [{"args": {}}]}]}]',
+        "turns[0].parts[0].calls[0].args: is not known",
+        "turns[0].parts[0].calls[0].args",
+    ),
+    "a typing error in a part": ('[{"parts": [{"txt": "a"}]}]', "parts[0].txt: is not", "turns[0].parts[0].txt"),
+    "a place before the first": ('[{"text": "a", "after": -1}]', "must not be negative", "turns[0].after"),
     "time running backwards": ('[{"text": "a", "delayMs": -1}]', "must not be negative", "turns[0].delayMs"),
     "a turn of another type": ('["a", 3]', "turns[1]: must be an object, not number", "turns[1]"),
     "calls no list": ('[{"calls": "look"}]', "turns[0].calls: must be an array", "turns[0].calls"),

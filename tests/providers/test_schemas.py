@@ -1,4 +1,4 @@
-"""Schemas of tools are mended into what every provider takes: an object at the root, no references, sound keywords.
+"""Schemas of tools are mended into what every provider takes: an object at the root, no references, no nonsense.
 
 Source: protocol.md, "Tool names and schemas"; JSON Schema 2020-12, core and validation; refusals of OpenAI and
 Anthropic that users of MCP servers report (objects without properties, arrays without items, booleans as
