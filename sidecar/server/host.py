@@ -1,6 +1,6 @@
 """The host as the rest of the sidecar sees it: what it can do, what it is told, what it is asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from attrs import frozen
@@ -87,9 +87,9 @@ class Host:
         except DecodeError as error:
             raise HostRefused(f"the host's answer to {method} makes no sense: {error}") from None
 
-    async def emit(self, session_id: str, run_id: str, event: AgentEvent) -> None:
-        """Sends an event of a run, numbered; waits while the host has too much to read."""
-        await self._outbox.emit(session_id, run_id, event)
+    def emit(self, session_id: str, run_id: str, event: AgentEvent) -> Coroutine[Any, Any, None]:
+        """Sends an event of a run, numbered; waits while the host has too much to read. To be awaited."""
+        return self._outbox.emit(session_id, run_id, event)
 
     def on_event(self, listener: Callable[[AgentEventParams], None]) -> None:
         """`listener` is told of each event just before it is sent, merged as it is sent."""

@@ -52,6 +52,14 @@ class Waiting:
         self.more: list[str] = []
         self.sent = False
 
+    def grown(self) -> AgentEventParams | None:
+        """The event with all the text that joined it."""
+        if self.event is None or not self.more:
+            return self.event
+        delta = self.event.event
+        assert isinstance(delta, DELTAS), "nothing else grows"
+        return evolve(self.event, event=evolve(delta, text=delta.text + "".join(self.more)))
+
 
 class _Run:
     """Where the numbering of a run stands, and its last event, which may still wait and grow."""
@@ -79,7 +87,7 @@ class Outbox:
         self._waiters: list[Callable[[], None]] = []
         self._emptied = asyncio.Event()
         self._is_open = False
-        self._is_pumping = False
+        self._is_telling = False
         self.opt_out_events: frozenset[str] = frozenset()
         self.on_event: OnEvent | None = None
 
@@ -152,17 +160,13 @@ class Outbox:
 
     def pump(self) -> None:
         """Hands entries to the writer while it has room; the writer calls it when it has room again."""
-        if self._is_pumping or not self._is_open:
+        if self._is_telling or not self._is_open:
             return
-        self._is_pumping = True
-        try:
-            while self._queue and self._writer.has_room:
-                waiting = self._queue.popleft()
-                self._waiting_bytes -= waiting.size
-                waiting.sent = True
-                self._writer.write(self._frame_of(waiting))
-        finally:
-            self._is_pumping = False
+        while self._queue and self._writer.has_room:
+            waiting = self._queue.popleft()
+            self._waiting_bytes -= waiting.size
+            waiting.sent = True
+            self._hand_over(waiting.frame, waiting.grown())
         if self._waiters and self._waiting_bytes <= LOW_WATER_BYTES:
             self._wake()
         if not self._queue:
@@ -205,25 +209,32 @@ class Outbox:
 
     def _append(self, session_id: str, run_id: str, run: "_Run", event: AgentEvent) -> None:
         params = AgentEventParams(session_id=session_id, run_id=run_id, seq=run.next_seq, event=event)
-        if isinstance(event, DELTAS):
-            waiting = Waiting(b"", _ENTRY_BYTES + len(event.text), params)
-        else:
-            data = _event_framed(params)
-            waiting = Waiting(data, len(data), params)
+        data = b"" if event.type in DELTA_TYPES else _event_framed(params)
         run.next_seq += 1
-        run.last = waiting
-        self._join(waiting)
+        if self._is_open and not self._queue and not self._is_telling and self._writer.has_room:
+            run.last = None
+            self._hand_over(data, params)
+            if self._queue:  # Whoever listened has sent something, too.
+                self.pump()
+        else:
+            run.last = Waiting(data, len(data) or _delta_size(event), params)
+            self._join(run.last)
 
-    def _frame_of(self, waiting: Waiting) -> bytes:
-        if waiting.event is None:
-            return waiting.frame
-        event = _merged(waiting.event, waiting.more) if waiting.more else waiting.event
+    def _hand_over(self, data: bytes, event: AgentEventParams | None) -> None:
+        if event is None:
+            self._writer.write(data)
+            return
         if self.on_event is not None:
-            try:
-                self.on_event(event)
-            except Exception as error:  # noqa: BLE001  whoever listens must not be able to stop the wire
-                log_failure(error, f"what listens to events, at {event.seq} of run {event.run_id},")
-        return waiting.frame or _event_framed(event)
+            self._tell(self.on_event, event)
+        self._writer.write(data or _event_framed(event))
+
+    def _tell(self, listener: OnEvent, event: AgentEventParams) -> None:
+        self._is_telling = True  # What the listener sends comes after the event.
+        try:
+            listener(event)
+        except Exception as error:  # noqa: BLE001  whoever listens must not be able to stop the wire
+            log_failure(error, f"what listens to events, at {event.seq} of run {event.run_id},")
+        self._is_telling = False
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, []
@@ -231,10 +242,9 @@ class Outbox:
             callback()
 
 
-def _merged(params: AgentEventParams, more: list[str]) -> AgentEventParams:
-    event = params.event
-    assert isinstance(event, DELTAS), "nothing else grows"
-    return evolve(params, event=evolve(event, text=event.text + "".join(more)))
+def _delta_size(event: AgentEvent) -> int:
+    assert isinstance(event, DELTAS)
+    return _ENTRY_BYTES + len(event.text)
 
 
 def _framed(message: JsonObject) -> bytes:
