@@ -105,6 +105,8 @@ class ReplyFold:
         if call is None:
             call = _OpenCall(index=piece.index, call_id=piece.call_id)
             self._calls.append(call)
+        elif _repeats(piece, call):
+            return
         call.call_id = call.call_id or piece.call_id
         if piece.name and piece.name != call.name:
             call.name += piece.name
@@ -114,9 +116,9 @@ class ReplyFold:
     def _call_for(self, piece: ToolCallPiece) -> _OpenCall | None:
         """The call that a piece belongs to: by id, then by index, then the current one. None: a new one."""
         if piece.call_id is not None:
-            for call in self._calls:
+            for call in reversed(self._calls):
                 if call.call_id == piece.call_id:
-                    return call
+                    return None if _shares_its_id(piece, call) else call
         candidate = self._by_index(piece.index) if piece.index is not None else self._current()
         if candidate is None or _starts_another(piece, candidate):
             return None
@@ -132,10 +134,32 @@ class ReplyFold:
 def _starts_another(piece: ToolCallPiece, call: _OpenCall) -> bool:
     """Whether a piece is a new call although its index says it belongs to `call`."""
     if piece.call_id is not None and call.call_id is not None:
-        return True  # Two ids are two calls; that they share an index is the server's fault.
-    if not piece.name or not call.name or not call.fragments:
+        # Two ids are two calls that share an index by the server's fault; but a call begins with its name, and
+        # some servers make up another id for what follows.
+        return bool(piece.name) or piece.index is None
+    if not piece.name or not call.name:
         return False
-    return piece.name != call.name or _is_whole(call)
+    if piece.name != call.name:
+        return bool(call.fragments or piece.arguments)  # Names that come in fragments come before all arguments.
+    return _is_whole(call)
+
+
+def _shares_its_id(piece: ToolCallPiece, call: _OpenCall) -> bool:
+    """Whether a piece is a new call although it bears the id of `call`: some give parallel calls one id."""
+    if not piece.name or not call.name or _repeats(piece, call):
+        return False
+    stands_elsewhere = None not in (piece.index, call.index) and piece.index != call.index
+    if piece.name != call.name:
+        return stands_elsewhere or bool(call.fragments and piece.arguments)
+    return (stands_elsewhere or bool(piece.arguments)) and _is_whole(call)
+
+
+def _repeats(piece: ToolCallPiece, call: _OpenCall) -> bool:
+    """Whether a piece says a whole call of the same id once more."""
+    is_same = (
+        bool(piece.name) and (piece.name, piece.call_id) == (call.name, call.call_id) and call.call_id is not None
+    )
+    return is_same and bool(piece.arguments) and _is_whole(call) and piece.arguments == call.arguments
 
 
 _CLOSING = {"{": "}", "[": "]", '"': '"'}
@@ -143,6 +167,8 @@ _CLOSING = {"{": "}", "[": "]", '"': '"'}
 
 def _is_whole(call: _OpenCall) -> bool:
     """Whether the arguments are complete JSON. Only what can be is put together: it may be long by now."""
+    if not call.fragments:
+        return False
     first, last = call.fragments[0].lstrip()[:1], call.fragments[-1].rstrip()[-1:]
     if last and last != _CLOSING.get(first, last):
         return False

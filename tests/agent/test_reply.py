@@ -82,6 +82,47 @@ STREAMS = {
         [part(0, "a", "get_"), part(0, None, "weather"), part(0, arguments="{}")],
         [("a", "get_weather", "{}")],
     ),
+    "one id for two calls, whole": (
+        [part(0, "a", "one", '{"x":1}'), part(1, "a", "one", '{"x":2}'), part(2, "a", "two", "{}")],
+        [("a", "one", '{"x":1}'), ("a", "one", '{"x":2}'), ("a", "two", "{}")],
+    ),
+    "one id for two calls, with index always 0": (
+        [part(0, "a", "one", '{"x":1}'), part(0, "a", "one", '{"x":2}')],
+        [("a", "one", '{"x":1}'), ("a", "one", '{"x":2}')],
+    ),
+    "one id for two calls, in fragments by index": (
+        [
+            part(0, "a", "one"),
+            part(0, arguments='{"x"'),
+            part(0, arguments=":1}"),
+            part(1, "a", "one"),
+            part(1, arguments='{"x":2}'),
+            part(2, "a", "two"),
+            part(2, "a", arguments="{}"),
+        ],
+        [("a", "one", '{"x":1}'), ("a", "one", '{"x":2}'), ("a", "two", "{}")],
+    ),
+    "one call at several indexes, told apart by nothing": (
+        [part(0, "a", "one"), part(1, "a", "one", '{"x":1}'), part(2, "a", "one", '{"x":1}')],
+        [("a", "one", '{"x":1}')],
+    ),
+    "id, name and arguments said again at the end": (
+        [
+            part(0, "a", "one", '{"x"'),
+            part(0, "a", None, ":1}"),
+            part(0, "a", "one", '{"x":1}'),
+            part(0, "a", "one"),
+        ],
+        [("a", "one", '{"x":1}')],
+    ),
+    "another id with every fragment": (
+        [part(0, "a", "one"), part(0, "b", None, '{"x"'), part(0, "c", None, ":1}"), part(1, "d", "two", "{}")],
+        [("a", "one", '{"x":1}'), ("d", "two", "{}")],
+    ),
+    "an empty-argument call before another of the same index, without ids": (
+        [part(0, None, "one"), part(0, None, "two", "{}")],
+        [(None, "one", ""), (None, "two", "{}")],
+    ),
     "an empty-argument call before another": (
         [part(0, "a", "one"), part(1, "b", "two", "{}")],
         [("a", "one", ""), ("b", "two", "{}")],
