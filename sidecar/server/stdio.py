@@ -19,6 +19,9 @@ log = logging.getLogger("sidecar.server")
 FLUSH_LIMIT_SECS = 1.0
 """How long, at the end, a host may take to read what was sent to it. Own choice."""
 
+FLUSH_RESERVE_SECS = 0.3
+"""What is left of that where closing takes all it can get; the host could read meanwhile. Own choice."""
+
 TASKS_LIMIT_SECS = 0.2
 """How long, at the end, the last tasks may take to tidy up. Own choice."""
 
@@ -50,7 +53,7 @@ async def _serve(server: SidecarServer, streams: StandardStreams) -> int:
     connection.start()
     status = await ending.wait()
     await protocol.close()
-    await _within(ending.remaining_secs - FLUSH_LIMIT_SECS - TASKS_LIMIT_SECS, server.close())
+    await _within(ending.remaining_secs - FLUSH_RESERVE_SECS - TASKS_LIMIT_SECS, server.close())
     await _cancel_tasks()
     await protocol.outbox.close(min(FLUSH_LIMIT_SECS, ending.remaining_secs))
     return status
