@@ -10,6 +10,7 @@ from attrs import frozen
 
 from sidecar.protocol.errors import ErrorAction
 from sidecar.protocol.events import AgentEvent, ApprovalDecision, StopReason
+from sidecar.protocol.value import Value
 from sidecar.protocol.values import (
     Content,
     ContentBlock,
@@ -21,16 +22,16 @@ from sidecar.protocol.values import (
 )
 
 
-@frozen(kw_only=True)
-class NoParams:
+@frozen(kw_only=True, repr=False)
+class NoParams(Value):
     """A method that takes nothing; `params` may be absent, `{}` or `[]`."""
 
 
 # agent/* ------------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
-class SubmitParams:
+@frozen(kw_only=True, repr=False)
+class SubmitParams(Value):
     """One run. Exactly one of `prompt` and `messages`; everything else overrides the options for this run."""
 
     prompt: Content | None = None
@@ -49,8 +50,8 @@ class SubmitParams:
     work_done_token: str | int | None = None
 
 
-@frozen(kw_only=True)
-class SubmitResult:
+@frozen(kw_only=True, repr=False)
+class SubmitResult(Value):
     """With `wait: false` only the two ids."""
 
     session_id: str
@@ -61,31 +62,31 @@ class SubmitResult:
     usage: Usage | None = None
 
 
-@frozen(kw_only=True)
-class CancelParams:
+@frozen(kw_only=True, repr=False)
+class CancelParams(Value):
     """A run by either id; both are allowed."""
 
     session_id: str | None = None
     run_id: str | None = None
 
 
-@frozen(kw_only=True)
-class CancelResult:
+@frozen(kw_only=True, repr=False)
+class CancelResult(Value):
     """Whether something that ran was cancelled."""
 
     cancelled: bool
 
 
-@frozen(kw_only=True)
-class SteerParams:
+@frozen(kw_only=True, repr=False)
+class SteerParams(Value):
     """Words for a running run, read by the model before its next turn."""
 
     run_id: str
     prompt: Content
 
 
-@frozen(kw_only=True)
-class SteerResult:
+@frozen(kw_only=True, repr=False)
+class SteerResult(Value):
     """False when the run is over or on its last turn, so that nothing was said."""
 
     accepted: bool
@@ -96,37 +97,37 @@ class SteerResult:
 RunStatus = Literal["running", "completed", "failed", "cancelled"]
 
 
-@frozen(kw_only=True)
-class SessionCreateParams:
+@frozen(kw_only=True, repr=False)
+class SessionCreateParams(Value):
     """`title` is for people."""
 
     title: str | None = None
 
 
-@frozen(kw_only=True)
-class SessionParams:
+@frozen(kw_only=True, repr=False)
+class SessionParams(Value):
     """One session, by its id."""
 
     session_id: str
 
 
-@frozen(kw_only=True)
-class SessionIdResult:
+@frozen(kw_only=True, repr=False)
+class SessionIdResult(Value):
     """The session that was made."""
 
     session_id: str
 
 
-@frozen(kw_only=True)
-class PageParams:
+@frozen(kw_only=True, repr=False)
+class PageParams(Value):
     """One page: `cursor` from the page before, at most `limit` entries (default 50, at most 1000)."""
 
     cursor: str | None = None
     limit: int | None = None
 
 
-@frozen(kw_only=True)
-class SessionSummary:
+@frozen(kw_only=True, repr=False)
+class SessionSummary(Value):
     """A line of a list of sessions."""
 
     session_id: str
@@ -136,16 +137,16 @@ class SessionSummary:
     message_count: int
 
 
-@frozen(kw_only=True)
-class SessionListResult:
+@frozen(kw_only=True, repr=False)
+class SessionListResult(Value):
     """Sessions, the last touched first."""
 
     sessions: tuple[SessionSummary, ...]
     next_cursor: str | None = None
 
 
-@frozen(kw_only=True)
-class RunSummary:
+@frozen(kw_only=True, repr=False)
+class RunSummary(Value):
     """A run of a session and how it ended."""
 
     run_id: str
@@ -153,8 +154,8 @@ class RunSummary:
     stop_reason: StopReason | None = None
 
 
-@frozen(kw_only=True)
-class SessionGetResult:
+@frozen(kw_only=True, repr=False)
+class SessionGetResult(Value):
     """A session, whole."""
 
     session_id: str
@@ -163,8 +164,8 @@ class SessionGetResult:
     runs: tuple[RunSummary, ...]
 
 
-@frozen(kw_only=True)
-class SessionEventsParams:
+@frozen(kw_only=True, repr=False)
+class SessionEventsParams(Value):
     """The events of one run, or of all; only those after `after_seq` of that run."""
 
     session_id: str
@@ -172,31 +173,31 @@ class SessionEventsParams:
     after_seq: int | None = None
 
 
-@frozen(kw_only=True)
-class SessionEventsResult:
+@frozen(kw_only=True, repr=False)
+class SessionEventsResult(Value):
     """The events as they were sent."""
 
     events: tuple["AgentEventParams", ...]
 
 
-@frozen(kw_only=True)
-class SessionForkParams:
+@frozen(kw_only=True, repr=False)
+class SessionForkParams(Value):
     """A new session with the first `at_message` messages of an old one (absent: all)."""
 
     session_id: str
     at_message: int | None = None
 
 
-@frozen(kw_only=True)
-class SessionCompactResult:
+@frozen(kw_only=True, repr=False)
+class SessionCompactResult(Value):
     """About how many tokens the history was before and is now; equal when nothing could be left out."""
 
     before_tokens: int
     after_tokens: int
 
 
-@frozen(kw_only=True)
-class SessionDeleteResult:
+@frozen(kw_only=True, repr=False)
+class SessionDeleteResult(Value):
     """False when there was no such session."""
 
     deleted: bool
@@ -205,8 +206,8 @@ class SessionDeleteResult:
 # tools/* ------------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
-class ToolsListParams:
+@frozen(kw_only=True, repr=False)
+class ToolsListParams(Value):
     """Tools that `selector` takes, all of them without one."""
 
     selector: ToolSelector | None = None
@@ -214,16 +215,16 @@ class ToolsListParams:
     limit: int | None = None
 
 
-@frozen(kw_only=True)
-class ToolsListResult:
+@frozen(kw_only=True, repr=False)
+class ToolsListResult(Value):
     """Tools by name."""
 
     tools: tuple[ToolInfo, ...]
     next_cursor: str | None = None
 
 
-@frozen(kw_only=True)
-class ToolsCallParams:
+@frozen(kw_only=True, repr=False)
+class ToolsCallParams(Value):
     """One tool, run for the host: same checks, same approvals as in the loop."""
 
     name: str
@@ -234,8 +235,8 @@ class ToolsCallParams:
     work_done_token: str | int | None = None
 
 
-@frozen(kw_only=True)
-class ToolOutcome:
+@frozen(kw_only=True, repr=False)
+class ToolOutcome(Value):
     """What the tool answered, without its blocks."""
 
     ok: bool
@@ -243,8 +244,8 @@ class ToolOutcome:
     error: str | None = None
 
 
-@frozen(kw_only=True)
-class ToolsCallResult:
+@frozen(kw_only=True, repr=False)
+class ToolsCallResult(Value):
     """The record of the call. `content` is what a model would be shown."""
 
     call_id: str
@@ -257,8 +258,8 @@ class ToolsCallResult:
     original_bytes: int | None = None
 
 
-@frozen(kw_only=True)
-class HostTool:
+@frozen(kw_only=True, repr=False)
+class HostTool(Value):
     """A tool that the host runs. Without `required_permissions` it needs none."""
 
     name: str
@@ -271,36 +272,36 @@ class HostTool:
     timeout_secs: float | None = None
 
 
-@frozen(kw_only=True)
-class ToolsRegisterParams:
+@frozen(kw_only=True, repr=False)
+class ToolsRegisterParams(Value):
     """Tools of the host. A name that is taken is an error, and then none of them is registered."""
 
     tools: tuple[HostTool, ...]
 
 
-@frozen(kw_only=True)
-class ToolsRegisterResult:
+@frozen(kw_only=True, repr=False)
+class ToolsRegisterResult(Value):
     """The names that joined."""
 
     registered: tuple[str, ...]
 
 
-@frozen(kw_only=True)
-class ToolsUnregisterParams:
+@frozen(kw_only=True, repr=False)
+class ToolsUnregisterParams(Value):
     """Names of tools that the host registered; others are passed over."""
 
     names: tuple[str, ...]
 
 
-@frozen(kw_only=True)
-class ToolsUnregisterResult:
+@frozen(kw_only=True, repr=False)
+class ToolsUnregisterResult(Value):
     """The names that left."""
 
     unregistered: tuple[str, ...]
 
 
-@frozen(kw_only=True)
-class ToolsExecuteParams:
+@frozen(kw_only=True, repr=False)
+class ToolsExecuteParams(Value):
     """To the host: run one of its tools. Progress comes back as `$/progress` with `call_id` as token."""
 
     call_id: str
@@ -310,8 +311,8 @@ class ToolsExecuteParams:
     run_id: str | None = None
 
 
-@frozen(kw_only=True)
-class ToolsExecuteResult:
+@frozen(kw_only=True, repr=False)
+class ToolsExecuteResult(Value):
     """What the host's tool answered."""
 
     ok: bool
@@ -320,8 +321,8 @@ class ToolsExecuteResult:
     content: tuple[ContentBlock, ...] | None = None
 
 
-@frozen(kw_only=True)
-class ToolsChangedParams:
+@frozen(kw_only=True, repr=False)
+class ToolsChangedParams(Value):
     """The registry changed, by names."""
 
     added: tuple[str, ...]
@@ -334,8 +335,8 @@ class ToolsChangedParams:
 RuleDecision = Literal["allow", "ask", "deny"]
 
 
-@frozen(kw_only=True)
-class PermissionRule:
+@frozen(kw_only=True, repr=False)
+class PermissionRule(Value):
     """A decision for the calls of one tool.
 
     `tool` is a glob over tool names. `arguments` maps an argument's name to a glob over its text; every one
@@ -347,8 +348,8 @@ class PermissionRule:
     arguments: dict[str, str] | None = None
 
 
-@frozen(kw_only=True)
-class PermissionOptions:
+@frozen(kw_only=True, repr=False)
+class PermissionOptions(Value):
     """Permissions as a host or a file writes them; a field left out keeps what was there before."""
 
     allowed: tuple[str, ...] | None = None
@@ -358,15 +359,15 @@ class PermissionOptions:
     rules: tuple[PermissionRule, ...] | None = None
 
 
-@frozen(kw_only=True)
-class PermissionsGetParams:
+@frozen(kw_only=True, repr=False)
+class PermissionsGetParams(Value):
     """With `session_id`, what is in force in that session."""
 
     session_id: str | None = None
 
 
-@frozen(kw_only=True)
-class PermissionsSetParams:
+@frozen(kw_only=True, repr=False)
+class PermissionsSetParams(Value):
     """The new values; `scope: "session"` needs `session_id`."""
 
     scope: Literal["session", "workspace"]
@@ -378,8 +379,8 @@ class PermissionsSetParams:
     rules: tuple[PermissionRule, ...] | None = None
 
 
-@frozen(kw_only=True)
-class PermissionsResult:
+@frozen(kw_only=True, repr=False)
+class PermissionsResult(Value):
     """The configuration in force, every field present."""
 
     allowed: tuple[str, ...]
@@ -389,8 +390,8 @@ class PermissionsResult:
     rules: tuple[PermissionRule, ...]
 
 
-@frozen(kw_only=True)
-class PermissionsCheckParams:
+@frozen(kw_only=True, repr=False)
+class PermissionsCheckParams(Value):
     """What would be decided for this call."""
 
     name: str
@@ -398,8 +399,8 @@ class PermissionsCheckParams:
     session_id: str | None = None
 
 
-@frozen(kw_only=True)
-class PermissionsCheckResult:
+@frozen(kw_only=True, repr=False)
+class PermissionsCheckResult(Value):
     """`rule` says which rule decides, in words that name it; `permission` is the one it decided on."""
 
     decision: RuleDecision
@@ -412,8 +413,8 @@ class PermissionsCheckResult:
 ServerStatus = Literal["starting", "ready", "failed", "stopped", "needsAuth"]
 
 
-@frozen(kw_only=True)
-class ServerFailure:
+@frozen(kw_only=True, repr=False)
+class ServerFailure(Value):
     """Why a server is not ready, and the last lines it wrote to stderr."""
 
     kind: str
@@ -421,8 +422,8 @@ class ServerFailure:
     stderr_tail: str | None = None
 
 
-@frozen(kw_only=True)
-class ServerInfo:
+@frozen(kw_only=True, repr=False)
+class ServerInfo(Value):
     """One MCP server. `server_info` is what it says of itself, for display only."""
 
     name: str
@@ -434,23 +435,23 @@ class ServerInfo:
     pid: int | None = None
 
 
-@frozen(kw_only=True)
-class McpListResult:
+@frozen(kw_only=True, repr=False)
+class McpListResult(Value):
     """Servers by name."""
 
     servers: tuple[ServerInfo, ...]
 
 
-@frozen(kw_only=True)
-class McpConnectParams:
+@frozen(kw_only=True, repr=False)
+class McpConnectParams(Value):
     """A server's configuration in the `mcpServers` shape; answers when it is ready or has failed."""
 
     name: str
     config: JsonObject
 
 
-@frozen(kw_only=True)
-class McpServerParams:
+@frozen(kw_only=True, repr=False)
+class McpServerParams(Value):
     """One server, by its configured name."""
 
     name: str
@@ -459,8 +460,8 @@ class McpServerParams:
 # models/* -----------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
-class ModelInfo:
+@frozen(kw_only=True, repr=False)
+class ModelInfo(Value):
     """`model` is what `agent/submit` takes: `provider/model`."""
 
     model: str
@@ -468,8 +469,8 @@ class ModelInfo:
     context_tokens: int | None = None
 
 
-@frozen(kw_only=True)
-class ModelsListResult:
+@frozen(kw_only=True, repr=False)
+class ModelsListResult(Value):
     """Models of the configured providers; one that cannot be reached adds none."""
 
     models: tuple[ModelInfo, ...]
@@ -479,8 +480,8 @@ class ModelsListResult:
 # To the host --------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
-class ApprovalOption:
+@frozen(kw_only=True, repr=False)
+class ApprovalOption(Value):
     """A choice to show. `rule` is exactly what will be remembered when it is taken."""
 
     decision: ApprovalDecision
@@ -488,8 +489,8 @@ class ApprovalOption:
     rule: PermissionRule | None = None
 
 
-@frozen(kw_only=True)
-class RequestApprovalParams:
+@frozen(kw_only=True, repr=False)
+class RequestApprovalParams(Value):
     """May this call run? No answer by `deadline_ms` (a span from now) means no."""
 
     request_id: str
@@ -505,8 +506,8 @@ class RequestApprovalParams:
     deadline_ms: int
 
 
-@frozen(kw_only=True)
-class RequestApprovalResult:
+@frozen(kw_only=True, repr=False)
+class RequestApprovalResult(Value):
     """The host's word. `updated_input` replaces the arguments, which are then checked again."""
 
     decision: ApprovalDecision
@@ -515,8 +516,8 @@ class RequestApprovalResult:
     updated_input: JsonObject | None = None
 
 
-@frozen(kw_only=True)
-class RequestInputParams:
+@frozen(kw_only=True, repr=False)
+class RequestInputParams(Value):
     """A question to a person, on behalf of `source`; `schema` says what `content` must be."""
 
     request_id: str
@@ -529,8 +530,8 @@ class RequestInputParams:
     deadline_ms: int
 
 
-@frozen(kw_only=True)
-class RequestInputResult:
+@frozen(kw_only=True, repr=False)
+class RequestInputResult(Value):
     """Only `accept` brings content."""
 
     action: Literal["accept", "decline", "cancel"]
@@ -540,8 +541,8 @@ class RequestInputResult:
 # Notifications to the host ------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
-class AgentEventParams:
+@frozen(kw_only=True, repr=False)
+class AgentEventParams(Value):
     """An event and its number; `seq` counts from 0 in its run, without a gap."""
 
     session_id: str
@@ -550,8 +551,8 @@ class AgentEventParams:
     event: AgentEvent
 
 
-@frozen(kw_only=True)
-class SessionChangedParams:
+@frozen(kw_only=True, repr=False)
+class SessionChangedParams(Value):
     """A session came, went, or has more messages."""
 
     session_id: str

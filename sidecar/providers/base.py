@@ -10,11 +10,12 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from sidecar.protocol.messages import ModelInfo
+from sidecar.protocol.value import Value
 from sidecar.protocol.values import Message, ToolDefinition, Usage
 
 
-@frozen(kw_only=True)
-class ModelRequest:
+@frozen(kw_only=True, repr=False)
+class ModelRequest(Value):
     """One turn: the whole conversation and the tools on offer. `model` is without the provider's name.
 
     `messages` is valid history: each call is followed by its result, no assistant message is empty. System
@@ -29,22 +30,22 @@ class ModelRequest:
     max_output_tokens: int | None = None
 
 
-@frozen(kw_only=True)
-class TextPiece:
+@frozen(kw_only=True, repr=False)
+class TextPiece(Value):
     """More text of the answer."""
 
     text: str
 
 
-@frozen(kw_only=True)
-class ReasoningPiece:
+@frozen(kw_only=True, repr=False)
+class ReasoningPiece(Value):
     """More of the model's thinking, not part of the answer."""
 
     text: str
 
 
-@frozen(kw_only=True)
-class ToolCallPiece:
+@frozen(kw_only=True, repr=False)
+class ToolCallPiece(Value):
     """A part of a tool call, as it came: any field may be missing, and `index` may be wrong.
 
     `name` is already the registry's name where the provider needed another. `arguments` is a fragment of
@@ -57,29 +58,29 @@ class ToolCallPiece:
     arguments: str = ""
 
 
-@frozen(kw_only=True)
-class UsagePiece:
+@frozen(kw_only=True, repr=False)
+class UsagePiece(Value):
     """Tokens of this turn as the provider counts them; the last one counts."""
 
     usage: Usage
 
 
-@frozen(kw_only=True)
-class FinishPiece:
+@frozen(kw_only=True, repr=False)
+class FinishPiece(Value):
     """Why the provider says it stopped: `stop`, `length`, `toolCalls`, `contentFilter`, or its own word."""
 
     reason: str
 
 
-@frozen(kw_only=True)
-class ExtrasPiece:
+@frozen(kw_only=True, repr=False)
+class ExtrasPiece(Value):
     """What this provider wants back with the message, byte for byte."""
 
     data: Any
 
 
-@frozen(kw_only=True)
-class WarningPiece:
+@frozen(kw_only=True, repr=False)
+class WarningPiece(Value):
     """Something was mended on the way to or from the provider."""
 
     code: str
@@ -87,6 +88,7 @@ class WarningPiece:
 
 
 ModelPiece = TextPiece | ReasoningPiece | ToolCallPiece | UsagePiece | FinishPiece | ExtrasPiece | WarningPiece
+"""A part of a model's answer, in the order in which it comes."""
 
 
 class Provider(Protocol):
