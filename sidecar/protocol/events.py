@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, get_args
 from attrs import frozen
 
 from sidecar.protocol.errors import ErrorKind
+from sidecar.protocol.value import Value
 from sidecar.protocol.values import Content, JsonObject, Usage
 
 TurnEnd = Literal["toolCalls", "stop", "length", "contentFilter"]
@@ -13,8 +14,8 @@ ApprovalDecision = Literal["allowOnce", "allowSession", "allowAlways", "deny", "
 DecidedBy = Literal["host", "rule", "deadline", "cancel"]
 
 
-@frozen(kw_only=True)
-class RunStarted:
+@frozen(kw_only=True, repr=False)
+class RunStarted(Value):
     """Always the first. `prompt` is absent when the run was given messages instead."""
 
     type: ClassVar = "runStarted"
@@ -22,24 +23,24 @@ class RunStarted:
     prompt: Content | None = None
 
 
-@frozen(kw_only=True)
-class AssistantTextDelta:
+@frozen(kw_only=True, repr=False)
+class AssistantTextDelta(Value):
     """More of the answer's text; the deltas of a turn, joined, are its text."""
 
     type: ClassVar = "assistantTextDelta"
     text: str
 
 
-@frozen(kw_only=True)
-class AssistantReasoningDelta:
+@frozen(kw_only=True, repr=False)
+class AssistantReasoningDelta(Value):
     """More of what the model thinks before it answers; never part of the answer's text."""
 
     type: ClassVar = "assistantReasoningDelta"
     text: str
 
 
-@frozen(kw_only=True)
-class ToolExecutionStarted:
+@frozen(kw_only=True, repr=False)
+class ToolExecutionStarted(Value):
     """The model asks for this call; it has not run yet."""
 
     type: ClassVar = "toolExecutionStarted"
@@ -48,8 +49,8 @@ class ToolExecutionStarted:
     input: JsonObject
 
 
-@frozen(kw_only=True)
-class ToolExecutionProgress:
+@frozen(kw_only=True, repr=False)
+class ToolExecutionProgress(Value):
     """A running tool reports. `partial` is a part of its result."""
 
     type: ClassVar = "toolExecutionProgress"
@@ -60,8 +61,8 @@ class ToolExecutionProgress:
     partial: Any = None
 
 
-@frozen(kw_only=True)
-class ToolExecutionCompleted:
+@frozen(kw_only=True, repr=False)
+class ToolExecutionCompleted(Value):
     """The call is over. `output` is what the model is shown, cut to the limit when `truncated`."""
 
     type: ClassVar = "toolExecutionCompleted"
@@ -75,8 +76,8 @@ class ToolExecutionCompleted:
     original_bytes: int | None = None
 
 
-@frozen(kw_only=True)
-class TurnComplete:
+@frozen(kw_only=True, repr=False)
+class TurnComplete(Value):
     """One answer of the model is whole. `turn` counts from 1."""
 
     type: ClassVar = "turnComplete"
@@ -85,8 +86,8 @@ class TurnComplete:
     usage: Usage
 
 
-@frozen(kw_only=True)
-class ApprovalRequested:
+@frozen(kw_only=True, repr=False)
+class ApprovalRequested(Value):
     """Somebody is asked; the question itself is the request `agent/requestApproval`."""
 
     type: ClassVar = "approvalRequested"
@@ -97,8 +98,8 @@ class ApprovalRequested:
     reason: str
 
 
-@frozen(kw_only=True)
-class ApprovalResolved:
+@frozen(kw_only=True, repr=False)
+class ApprovalResolved(Value):
     """The question is over; whoever still shows it takes it away."""
 
     type: ClassVar = "approvalResolved"
@@ -107,8 +108,8 @@ class ApprovalResolved:
     by: DecidedBy
 
 
-@frozen(kw_only=True)
-class Retrying:
+@frozen(kw_only=True, repr=False)
+class Retrying(Value):
     """The provider failed in a way that may pass; the request goes out again after `delay_ms`."""
 
     type: ClassVar = "retrying"
@@ -117,8 +118,8 @@ class Retrying:
     reason: str
 
 
-@frozen(kw_only=True)
-class Compacted:
+@frozen(kw_only=True, repr=False)
+class Compacted(Value):
     """The history was made smaller."""
 
     type: ClassVar = "compacted"
@@ -126,8 +127,8 @@ class Compacted:
     after_tokens: int
 
 
-@frozen(kw_only=True)
-class Warned:
+@frozen(kw_only=True, repr=False)
+class Warned(Value):
     """Something was mended, left out or is late, and the run goes on. `code` is for programs."""
 
     type: ClassVar = "warning"
@@ -135,8 +136,8 @@ class Warned:
     message: str
 
 
-@frozen(kw_only=True)
-class EventError:
+@frozen(kw_only=True, repr=False)
+class EventError(Value):
     """Why a run ended, in the shape of a JSON-RPC error."""
 
     code: int
@@ -144,8 +145,8 @@ class EventError:
     data: JsonObject
 
 
-@frozen(kw_only=True)
-class RunCompleted:
+@frozen(kw_only=True, repr=False)
+class RunCompleted(Value):
     """Always the last."""
 
     type: ClassVar = "runCompleted"
@@ -169,6 +170,7 @@ AgentEvent = (
     | Warned
     | RunCompleted
 )
+"""One step of a run, told apart by `type`."""
 
 EVENTS: dict[str, type] = {event.type: event for event in get_args(AgentEvent)}
 """Event class by `type`."""

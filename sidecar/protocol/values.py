@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Literal, overload
 from attrs import field, frozen
 
 from sidecar.protocol.errors import ToolError
+from sidecar.protocol.value import Value
 
 JsonObject = dict[str, Any]
 """A decoded JSON object whose inside is not ours: tool arguments, JSON Schema, foreign extras."""
 
 
-@frozen(kw_only=True)
-class TextBlock:
+@frozen(kw_only=True, repr=False)
+class TextBlock(Value):
     """Text, as in MCP `TextContent`."""
 
     type: ClassVar = "text"
@@ -24,8 +25,8 @@ class TextBlock:
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True)
-class ImageBlock:
+@frozen(kw_only=True, repr=False)
+class ImageBlock(Value):
     """An image; `data` is base64."""
 
     type: ClassVar = "image"
@@ -34,8 +35,8 @@ class ImageBlock:
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True)
-class AudioBlock:
+@frozen(kw_only=True, repr=False)
+class AudioBlock(Value):
     """A sound; `data` is base64."""
 
     type: ClassVar = "audio"
@@ -44,8 +45,8 @@ class AudioBlock:
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True)
-class ResourceBlock:
+@frozen(kw_only=True, repr=False)
+class ResourceBlock(Value):
     """An embedded resource: `{uri, mimeType?, text | blob}`."""
 
     type: ClassVar = "resource"
@@ -53,8 +54,8 @@ class ResourceBlock:
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True)
-class ResourceLinkBlock:
+@frozen(kw_only=True, repr=False)
+class ResourceLinkBlock(Value):
     """A resource by its address, to be read on demand."""
 
     type: ClassVar = "resource_link"
@@ -67,20 +68,22 @@ class ResourceLinkBlock:
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True)
-class UnknownBlock:
+@frozen(kw_only=True, repr=False)
+class UnknownBlock(Value):
     """A block of a type this version does not know, kept as it came."""
 
     raw: JsonObject
 
 
 ContentBlock = TextBlock | ImageBlock | AudioBlock | ResourceBlock | ResourceLinkBlock | UnknownBlock
+"""A piece of content, told apart by `type`."""
+
 Content = str | tuple[ContentBlock, ...]
 """What a message says: plain text, or blocks."""
 
 
-@frozen(kw_only=True)
-class ToolCall:
+@frozen(kw_only=True, repr=False)
+class ToolCall(Value):
     """A model's request to run a tool. `input` is a JSON object always, `call_id` unique in its session."""
 
     call_id: str
@@ -88,8 +91,8 @@ class ToolCall:
     input: JsonObject
 
 
-@frozen(kw_only=True)
-class ProviderExtras:
+@frozen(kw_only=True, repr=False)
+class ProviderExtras(Value):
     """What a provider wants back unchanged (signatures, thinking blocks), and who it belongs to."""
 
     provider: str
@@ -99,8 +102,8 @@ class ProviderExtras:
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@frozen(kw_only=True)
-class Message:
+@frozen(kw_only=True, repr=False)
+class Message(Value):
     """One entry of a conversation.
 
     `tool_calls` and `reasoning` occur on assistant messages, `call_id`, `tool_name` and `is_error` on tool
@@ -117,8 +120,8 @@ class Message:
     provider_extras: ProviderExtras | None = None
 
 
-@frozen(kw_only=True)
-class Usage:
+@frozen(kw_only=True, repr=False)
+class Usage(Value):
     """Tokens. `tool_definition_tokens` and `tool_result_tokens` are our estimate of their part of the input."""
 
     input_tokens: int = 0
@@ -147,16 +150,16 @@ ToolKind = Literal["web", "file", "code", "function", "custom", "mcp", "openapi"
 SourceType = Literal["builtin", "python", "mcp", "host"]
 
 
-@frozen(kw_only=True)
-class ToolSource:
+@frozen(kw_only=True, repr=False)
+class ToolSource(Value):
     """Where a tool comes from; `server` names the MCP server."""
 
     type: SourceType
     server: str | None = None
 
 
-@frozen(kw_only=True)
-class ToolStats:
+@frozen(kw_only=True, repr=False)
+class ToolStats(Value):
     """Calls so far, failures among them (errors, denials, time-outs), and the mean time of a call."""
 
     calls: int = 0
@@ -164,8 +167,8 @@ class ToolStats:
     mean_duration_ms: float = 0.0
 
 
-@frozen(kw_only=True)
-class ToolDefinition:
+@frozen(kw_only=True, repr=False)
+class ToolDefinition(Value):
     """What a model is told of a tool. `parameters` is a JSON Schema 2020-12 object, verbatim."""
 
     name: str
@@ -173,8 +176,8 @@ class ToolDefinition:
     parameters: JsonObject
 
 
-@frozen(kw_only=True)
-class ToolInfo:
+@frozen(kw_only=True, repr=False)
+class ToolInfo(Value):
     """What a host is told of a tool."""
 
     name: str
@@ -190,8 +193,8 @@ class ToolInfo:
     stats: ToolStats
 
 
-@frozen(kw_only=True)
-class ToolSelector:
+@frozen(kw_only=True, repr=False)
+class ToolSelector(Value):
     """Which tools: those that match every field given, less the names in `exclude`.
 
     `names` and `exclude` are globs over tool names.
@@ -221,8 +224,8 @@ class _ErrorOfToolResult:
         return result.error_message
 
 
-@frozen(kw_only=True)
-class ToolResult:
+@frozen(kw_only=True, repr=False)
+class ToolResult(Value):
     """What a tool answers: `{ok, data?, error?}`. An error is told to the model, which may try another way.
 
     `content` holds blocks for a model that can take them (images, links); without it the model is shown
@@ -247,8 +250,8 @@ class ToolResult:
         return cls(ok=False, error_message=message, data=data)
 
 
-@frozen(kw_only=True)
-class ToolInvocation:
+@frozen(kw_only=True, repr=False)
+class ToolInvocation(Value):
     """The record of one call, complete: what was asked, what came of it, when and for how long.
 
     Exactly one of `result` and `error` is set. `content` is what the model is shown, already cut to the
