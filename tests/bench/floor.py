@@ -24,7 +24,7 @@ async def serve() -> None:
 
 
 async def submit(writer: asyncio.StreamWriter, params: dict[str, Any]) -> None:
-    ((kind, text, times),) = json.loads(params["prompt"])
+    ((_, text, times),) = json.loads(params["prompt"])
     for seq in range(times):
         event = {"type": "toolExecutionProgress", "callId": "c1", "message": text}
         numbered = {"sessionId": "session", "runId": "run", "seq": seq, "event": event}
