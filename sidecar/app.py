@@ -33,6 +33,7 @@ from sidecar.server.guard import take_standard_streams
 from sidecar.server.handlers import HANDLERS, LISTENERS
 from sidecar.server.host import Host
 from sidecar.server.initialize import Initialization, Opened
+from sidecar.server.lending import Lending
 from sidecar.server.log import LEVELS, configure_logging
 from sidecar.server.notices import Notices
 from sidecar.server.questions import Questions
@@ -118,7 +119,12 @@ class _App:
         )
         for name, raw in (options.mcp_servers or {}).items():
             servers.start(name, raw)
-        models = Models(options.providers or {}, default=options.model or default_model(self._environ))
+        lending = Lending(host)
+        models = Models(
+            options.providers or {},
+            default=options.model or default_model(self._environ),
+            complete=lending.complete,
+        )
         services = Services(
             host=host,
             questions=questions,
@@ -127,6 +133,7 @@ class _App:
             permissions=PermissionBook(PermissionConfig().updated(options.permissions or PermissionOptions())),
             servers=servers,
             models=models,
+            lending=lending,
             notices=notices,
             workspace=workspace,
             cycle=cycle_config(options.cycle),
@@ -138,8 +145,12 @@ class _App:
 
     async def close(self, services: Services) -> None:
         """Cancels what runs, ends every child process, lets go of connections."""
-        await services.sessions.aclose()
-        await asyncio.gather(services.servers.aclose(), services.models.aclose(), services.registry.aclose())
+        await asyncio.gather(
+            services.sessions.aclose(),
+            services.servers.aclose(),
+            services.models.aclose(),
+            services.registry.aclose(),
+        )
 
     def _options(self, initialization: Any) -> Options:
         """What the host says before what the flags say before what the user's file says."""

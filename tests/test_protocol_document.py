@@ -30,6 +30,7 @@ from tests.harness.tidy import ROOT
 DOCUMENT = read_document()
 CHAPTERS = {
     ("host", False): "Requests from the host",
+    ("host", True): "Notifications from the host",
     ("sidecar", False): "Requests to the host",
     ("sidecar", True): "Notifications to the host",
 }

@@ -7,6 +7,7 @@ from sidecar.protocol.errors import ConfigurationError, SidecarError
 from sidecar.protocol.messages import ModelInfo
 from sidecar.providers import open_provider
 from sidecar.providers.base import Provider
+from sidecar.providers.host import Complete, nobody_lends
 from sidecar.providers.options import ProviderOptions
 from sidecar.providers.presets import PRESETS
 
@@ -29,8 +30,16 @@ def default_model(environ: Mapping[str, str]) -> str | None:
 class Models:
     """The configured providers, those known by name, and the model of a submit that names none."""
 
-    def __init__(self, configured: Mapping[str, ProviderOptions], *, default: str | None) -> None:
+    def __init__(
+        self,
+        configured: Mapping[str, ProviderOptions],
+        *,
+        default: str | None,
+        complete: Complete = nobody_lends,
+    ) -> None:
+        """`complete` asks the host for one of its models."""
         self._configured = dict(configured)
+        self._complete = complete
         self._providers: dict[str, Provider] = {}
         self.default = default
 
@@ -73,7 +82,7 @@ class Models:
 
     def _provider(self, name: str) -> Provider:
         if name not in self._providers:
-            self._providers[name] = open_provider(name, self._configured.get(name))
+            self._providers[name] = open_provider(name, self._configured.get(name), complete=self._complete)
         return self._providers[name]
 
     def _is_default(self, provider: str) -> bool:

@@ -17,7 +17,7 @@ from cattrs.errors import AttributeValidationNote, ClassValidationError, Iterabl
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from sidecar.protocol.events import EVENTS, AgentEvent
-from sidecar.protocol.values import ContentBlock, UnknownBlock
+from sidecar.protocol.values import ContentBlock, JsonObject, UnknownBlock
 
 T = TypeVar("T")
 
@@ -347,6 +347,8 @@ def _build() -> cattrs.Converter:
     converter.register_unstructure_hook_factory(attrs.has, _class_unstructure)
     converter.register_unstructure_hook(UnknownBlock, lambda block: block.raw)
     converter.register_unstructure_hook_func(lambda shape: _origin(shape) is tuple, _unstructure_sequence)
+    # What is JSON already goes out as it is, however deep it is.
+    converter.register_unstructure_hook_func(lambda shape: shape in (Any, JsonObject), lambda value: value)
     return converter
 
 

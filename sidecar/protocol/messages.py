@@ -16,6 +16,7 @@ from sidecar.protocol.values import (
     ContentBlock,
     JsonObject,
     Message,
+    ToolDefinition,
     ToolInfo,
     ToolSelector,
     Usage,
@@ -536,6 +537,40 @@ class RequestInputResult(Value):
 
     action: Literal["accept", "decline", "cancel"]
     content: Any = None
+
+
+@frozen(kw_only=True, repr=False)
+class ModelCompleteParams(Value):
+    """One answer of a model of the host's. `messages` is the whole conversation, `tools` what may be called.
+
+    `idle_timeout_ms` is how long the sidecar waits for a word, of the answer or of its text before it.
+    """
+
+    request_id: str
+    model: str | None = None
+    system: str | None = None
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    idle_timeout_ms: int
+
+
+@frozen(kw_only=True, repr=False)
+class ModelCompleteResult(Value):
+    """The answer, whole, also where its text came before. Without `finish_reason` its calls say why it ended."""
+
+    message: Message
+    finish_reason: str | None = None
+    usage: Usage | None = None
+
+
+@frozen(kw_only=True, repr=False)
+class ModelDeltaParams(Value):
+    """More of the text of an answer that the host is still working on."""
+
+    request_id: str
+    text: str
 
 
 # Notifications to the host ------------------------------------------------------------------------------

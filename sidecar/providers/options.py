@@ -10,7 +10,7 @@ from attrs import field, frozen
 from sidecar.protocol.errors import ConfigurationError
 from sidecar.protocol.values import JsonObject
 
-Api = Literal["openai-chat", "anthropic", "replay"]
+Api = Literal["openai-chat", "anthropic", "host", "replay"]
 
 DEFAULT_CONNECT_TIMEOUT_SECS = 10.0
 """A server that is there accepts within seconds, also through a VPN (own choice)."""

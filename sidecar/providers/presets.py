@@ -15,6 +15,7 @@ PRESETS: dict[str, ProviderOptions] = {
     "anthropic": ProviderOptions(
         api="anthropic", base_url="https://api.anthropic.com", api_key_env="ANTHROPIC_API_KEY"
     ),
+    "host": ProviderOptions(api="host"),
     "ollama": ProviderOptions(api="openai-chat", base_url="http://127.0.0.1:11434/v1"),
     "llamacpp": ProviderOptions(api="openai-chat", base_url="http://127.0.0.1:8080/v1"),
     "lmstudio": ProviderOptions(api="openai-chat", base_url="http://127.0.0.1:1234/v1"),

@@ -229,7 +229,7 @@ class SidecarProtocol(LspProtocol):
         result = self.set_up_workspace(params)
         host = Host(host_capabilities(params.capabilities), self.outbox, self.unanswered)
         opened = await self._server.open(initialization(params), host)
-        ours = agent_sidecar(self._server.handlers, opened.models)
+        ours = agent_sidecar({*self._server.handlers, *self._server.listeners}, opened.models)
         result["capabilities"]["experimental"] = {"agentSidecar": ours}
         return result
 

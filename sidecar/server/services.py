@@ -10,6 +10,7 @@ from sidecar.agent.sessions import Sessions
 from sidecar.mcp.manager import McpManager
 from sidecar.permissions.book import PermissionBook
 from sidecar.server.host import Host
+from sidecar.server.lending import Lending
 from sidecar.server.notices import Notices
 from sidecar.server.questions import Questions
 from sidecar.tools.base import ToolContext
@@ -30,6 +31,7 @@ class Services:
     permissions: PermissionBook
     servers: McpManager
     models: Models
+    lending: Lending
     notices: Notices
     workspace: tuple[Path, ...]
     cycle: CycleConfig

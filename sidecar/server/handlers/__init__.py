@@ -30,4 +30,4 @@ HANDLERS: Mapping[str, Handler] = {
     "models/list": models.list_models,
 }
 
-LISTENERS: Mapping[str, Listener] = {"$/progress": tools.progress}
+LISTENERS: Mapping[str, Listener] = {"$/progress": tools.progress, "model/delta": models.delta}

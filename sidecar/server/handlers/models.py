@@ -1,4 +1,6 @@
-"""models/list."""
+"""models/list, and what the host says of models that it lends."""
+
+from typing import Any
 
 from sidecar.protocol.messages import ModelsListResult, PageParams
 from sidecar.server.handlers.paging import page
@@ -14,3 +16,8 @@ async def list_models(request: Request, params: PageParams) -> ModelsListResult:
         services.host.log_message(failure, warning=True)
     shown, cursor = page(models, lambda m: m.model, cursor=params.cursor, limit=params.limit)
     return ModelsListResult(models=shown, next_cursor=cursor)
+
+
+async def delta(services: Services, params: Any) -> None:
+    """More text of an answer that the host works on."""
+    await services.lending.delta(params)
