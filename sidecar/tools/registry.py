@@ -277,14 +277,14 @@ def _failed_look_up(error: ToolError, args: Any, scope: InvocationScope, call_id
 
 
 def _check(tool: BaseTool) -> None:
+    for attribute in ("name", "description", "parameters"):
+        if not hasattr(tool, attribute):
+            raise _unfit(type(tool).__name__, f"it has no {attribute}")
     name = tool.name
-    if (
-        not isinstance(name, str)
-        or not 0 < len(name) <= LONGEST_NAME_CHARS
-        or not name.isprintable()
-        or " " in name
-    ):
+    if not _is_name(name):
         raise _unfit(str(name), f"a name has 1 to {LONGEST_NAME_CHARS} printable characters and no spaces")
+    if not isinstance(tool.description, str):
+        raise _unfit(name, "its description must be text")
     if not isinstance(tool.parameters, dict):
         raise _unfit(name, "its parameters must be a JSON Schema object")
     for permission in tool.required_permissions:

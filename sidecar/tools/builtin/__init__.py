@@ -14,3 +14,4 @@ BUILTIN: dict[str, type[BaseTool]] = {
     "edit_file": EditFile,
     "delete": Delete,
 }
+"""The built-in tools by name; `BUILTIN["read_file"]()` makes one."""
