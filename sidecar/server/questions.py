@@ -19,6 +19,7 @@ from sidecar.server.host import Host
 from sidecar.server.shown import shown_question
 from sidecar.server.unanswered import HostError
 from sidecar.tools.approval import ApprovalAnswer, ApprovalQuestion
+from sidecar.tools.arguments import ArgumentCheck, BrokenSchemaError
 
 log = logging.getLogger("sidecar.server")
 
@@ -28,6 +29,9 @@ REFUSALS: tuple[ApprovalDecision, ...] = ("deny", "denyAndStop")
 HOW_TO_ALLOW = "allow it by a permission or a rule (option permissions, or permissions/set)"
 
 _WARNING = 2
+
+_ANY_TEXT: JsonObject = {"type": "string"}
+"""What is wanted where a question has no schema."""
 
 
 class Questions:
@@ -64,7 +68,7 @@ class Questions:
     ) -> Any | None:
         """What the person entered; None when they declined, did not answer in time, or cannot be asked.
 
-        The content is not checked against the schema.
+        Content that does not fit the schema is no answer either, because whoever asked counts on its shape.
         """
         if not self._host.capabilities.input:
             return None
@@ -83,7 +87,9 @@ class Questions:
             log.warning("no input for %s: %s", source, error)
             return None
         assert isinstance(answer, RequestInputResult)
-        return answer.content if answer.action == "accept" else None
+        if answer.action != "accept" or not _fits(answer.content, _ANY_TEXT if schema is None else schema, source):
+            return None
+        return answer.content
 
     @property
     def _deadline_ms(self) -> int:
@@ -136,6 +142,19 @@ class Questions:
         if option is None:
             return _denied("the host answered with a button that was not offered")
         return ApprovalAnswer(decision=option.decision, by="host", rule=option.rule)
+
+
+def _fits(content: Any, schema: JsonObject, source: str) -> bool:
+    """Whether an answer can be used. The log says where it cannot, and not what it holds: it may be a secret."""
+    try:
+        faults = ArgumentCheck(schema).faults(content)
+    except BrokenSchemaError as error:
+        log.warning("the schema of a question by %s is broken, so its answer goes unchecked: %s", source, error)
+        return True
+    if faults:
+        places = ", ".join(fault.path or "the content as a whole" for fault in faults)
+        log.warning("the answer to a question by %s does not fit its schema at: %s", source, places)
+    return not faults
 
 
 def _denied(why: str) -> ApprovalAnswer:

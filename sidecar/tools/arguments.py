@@ -43,7 +43,7 @@ class ArgumentCheck:
         self._errors: Callable[[Any], Iterable[_SchemaError]] | None = None
         self._broken: str | None = None
 
-    def faults(self, arguments: JsonObject) -> list[Fault]:
+    def faults(self, arguments: Any) -> list[Fault]:
         """All that is wrong, in the order of the paths; empty when the arguments fit.
 
         Raises BrokenSchemaError when the schema itself is wrong.

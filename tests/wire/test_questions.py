@@ -216,16 +216,36 @@ def test_a_host_that_can_show_nothing_denies_at_once(spawn: Spawn) -> None:
 
 
 def test_input_is_asked_for_with_what_is_wanted(server: Wire) -> None:
-    question, content = asked(server, {"result": {"action": "accept", "content": {"a": [1]}}}, "ask_input")
+    schema = {"type": "object", "properties": {"a": {"type": "array"}}, "required": ["a"]}
+    accept = {"result": {"action": "accept", "content": {"a": [1]}}}
+    question, content = asked(server, accept, "ask_input", schema=schema)
     assert question["method"] == "agent/requestInput"
     assert question["params"].pop("requestId").startswith("input_")
-    assert question["params"] == {
-        "message": "Which?",
-        "schema": {"type": "string"},
-        "source": "a test",
-        "deadlineMs": 5000,
-    }
+    assert question["params"] == {"message": "Which?", "schema": schema, "source": "a test", "deadlineMs": 5000}
     assert content == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "content", "fits"),
+    [
+        (None, "any text", True),
+        (None, {"value": "x"}, False),
+        (None, None, False),
+        ({"type": "integer"}, 3, True),
+        ({"type": "integer"}, "3", False),
+        ({"enum": ["red", "blue"]}, "blue", True),
+        ({"enum": ["red", "blue"]}, "green", False),
+        ({"type": "object", "required": ["a"]}, {"b": 1}, False),
+        ({"type": "object", "properties": {"a": {"minLength": 2}}}, {"a": "x"}, False),
+        ({"type": "nonsense"}, {"a": 1}, True),
+    ],
+    ids=json.dumps,
+)
+def test_content_that_does_not_fit_the_schema_is_no_answer(
+    server: Wire, schema: Json | None, content: Any, fits: bool
+) -> None:
+    accept = {"result": {"action": "accept", "content": content}}
+    assert asked(server, accept, "ask_input", schema=schema)[1] == (content if fits else None)
 
 
 @pytest.mark.parametrize(

@@ -282,7 +282,7 @@ async def approve(request: Request, arguments: Any) -> Any:
 
 async def ask_input(request: Request, arguments: Any) -> Any:
     questions = Questions(request.services.host, deadline_secs=5.0)
-    return await questions.ask_input(source="a test", message="Which?", schema={"type": "string"})
+    return await questions.ask_input(source="a test", message="Which?", schema=arguments.get("schema"))
 
 
 async def ask_host(request: Request, arguments: Any) -> Any:
