@@ -41,6 +41,7 @@ from sidecar.server.rpc import SidecarServer
 from sidecar.server.services import Services
 from sidecar.server.stdio import serve_stdio
 from sidecar.tools.builtin import BUILTIN
+from sidecar.tools.loading import add_tools, fault_of_entry
 from sidecar.tools.mcp_tools import sync_server_tools
 from sidecar.tools.registry import ToolRegistry
 
@@ -56,6 +57,7 @@ class Launch:
     cwd: Path | None = None
     log_file: Path | None = None
     log_level: str = "warning"
+    tools: tuple[str, ...] = ()
 
 
 def config_path() -> Path:
@@ -69,6 +71,14 @@ def serve_flags(arguments: Sequence[str]) -> Launch:
     parser.add_argument("--model", help="the model of a submit that names none, as provider/model")
     parser.add_argument("--config", type=Path, help="a configuration file in place of the user's own")
     parser.add_argument("--cwd", type=Path, help="the workspace of a host that names no folders")
+    parser.add_argument(
+        "--tools",
+        action="append",
+        default=[],
+        type=_tools_entry,
+        metavar="FILE.py",
+        help="tools of your own, also as module:name or entry-point:NAME; may be repeated",
+    )
     parser.add_argument("--log-file", type=Path, help="write the log there in place of stderr")
     parser.add_argument("--log-level", default="warning", choices=LEVELS)
     flags = parser.parse_args(arguments)
@@ -78,7 +88,14 @@ def serve_flags(arguments: Sequence[str]) -> Launch:
         cwd=flags.cwd,
         log_file=flags.log_file,
         log_level=flags.log_level,
+        tools=tuple(flags.tools),
     )
+
+
+def _tools_entry(text: str) -> str:
+    if fault := fault_of_entry(text):
+        raise argparse.ArgumentTypeError(fault)
+    return text
 
 
 def serve(launch: Launch) -> NoReturn:
@@ -104,7 +121,7 @@ class _App:
         workspace = self._workspace(options, init)
         notices = Notices(host.log_message)
         questions = Questions(host, deadline_secs=approval_timeout_secs(options))
-        registry = _registry(options, host)
+        registry = await _registry(options, host)
         sessions = Sessions(
             on_change=lambda change: host.notify("session/changed", change), on_run_end=host.end_run
         )
@@ -158,7 +175,7 @@ class _App:
         read_options(said, path="params.initializationOptions")
         file = self._launch.config_file or config_path()
         user = read_user_file(file, required=self._launch.config_file is not None)
-        flags = {"model": self._launch.model} if self._launch.model else {}
+        flags = {"model": self._launch.model, "tools": list(self._launch.tools)}
         return read_options(layered(said, flags, user), path="")
 
     def _workspace(self, options: Options, init: Initialization) -> tuple[Path, ...]:
@@ -169,14 +186,15 @@ class _App:
         return (self._launch.cwd.resolve(),) if self._launch.cwd is not None else ()
 
 
-def _registry(options: Options, host: Host) -> ToolRegistry:
-    """The built-in tools that are wanted; the host hears of every later change."""
+async def _registry(options: Options, host: Host) -> ToolRegistry:
+    """The built-in tools that are wanted and the user's own; the host hears of every later change."""
     registry = ToolRegistry()
     wanted = options.builtin_tools
     names = set(BUILTIN) if wanted is None or wanted is True else set(wanted or ())
     for name in BUILTIN:
         if name in names:
             registry.register(BUILTIN[name](), category="files", source=ToolSource(type="builtin"))
+    await add_tools(registry, options.tools or ())
     registry.subscribe(lambda change: host.notify("tools/changed", change))
     return registry
 
@@ -193,7 +211,7 @@ def _tool_keeper(registry: ToolRegistry, notices: Notices) -> OnTools:
 
 
 def _input_asker(questions: Questions) -> Callable[[str], Awaitable[str | None]]:
-    """Asks a person for the `${input:id}` of a server's entry; anything but text is no answer."""
+    """Asks a person for the `${input:id}` of a server's entry."""
 
     async def ask_input(input_id: str) -> str | None:
         given = await questions.ask_input(
@@ -201,7 +219,6 @@ def _input_asker(questions: Questions) -> Callable[[str], Awaitable[str | None]]
             message=f"value for ${{input:{input_id}}}",
             schema={"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]},
         )
-        value = given.get("value") if isinstance(given, dict) else given
-        return value if isinstance(value, str) else None
+        return None if given is None else str(given["value"])
 
     return ask_input

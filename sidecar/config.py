@@ -22,6 +22,7 @@ from sidecar.protocol.messages import PermissionOptions
 from sidecar.protocol.values import JsonObject
 from sidecar.providers.options import ProviderOptions, check_options
 from sidecar.tools.builtin import BUILTIN
+from sidecar.tools.loading import fault_of_entry, starting_at
 
 
 @frozen(kw_only=True)
@@ -68,6 +69,7 @@ class Options:
     cycle: CycleOptions | None = None
     store: StoreOptions | None = None
     builtin_tools: bool | tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = None
     workspace_folders: tuple[WorkspaceFolder, ...] | None = None
     max_frame_bytes: int | None = None
 
@@ -80,13 +82,19 @@ _MERGED_BY_NAME = ("providers", "mcpServers", "permissions", "cycle", "store")
 
 
 def layered(*sources: JsonObject) -> JsonObject:
-    """One object from several, the strongest first. Tables are merged by name, everything else is replaced."""
+    """One object from several, the strongest first.
+
+    Tables are merged by name and `tools` are joined, so that `--tools` adds to those that a file names.
+    Everything else is replaced.
+    """
     merged: JsonObject = {}
     for source in reversed(sources):
         for name, value in source.items():
             below = merged.get(name)
             if name in _MERGED_BY_NAME and isinstance(value, dict) and isinstance(below, dict):
                 merged[name] = {**below, **value}
+            elif name == "tools":
+                merged[name] = [*(below or ()), *(value or ())]
             elif value is not None:
                 merged[name] = value
     return merged
@@ -119,6 +127,9 @@ def _faults(options: Options) -> Iterator[tuple[str, str]]:
                     f"builtinTools[{index}]",
                     f"there is no built-in tool {tool!r}; there are {', '.join(BUILTIN)}",
                 )
+    for index, entry in enumerate(options.tools or ()):
+        if fault := fault_of_entry(entry):
+            yield f"tools[{index}]", fault
 
 
 def _cycle_faults(cycle: CycleOptions) -> Iterator[tuple[str, str]]:
@@ -194,7 +205,7 @@ def approval_timeout_secs(options: Options) -> float:
 def read_user_file(file: Path, *, required: bool) -> JsonObject:
     """The user's TOML file as raw options; `{}` when it is not there and not `required`.
 
-    Raises ConfigurationError naming file and line.
+    Paths of tools start at its folder. Raises ConfigurationError naming file and line.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -209,11 +220,11 @@ def read_user_file(file: Path, *, required: bool) -> JsonObject:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{file}: {error}", path=str(file)) from None
     try:
-        read_options(raw, path="")
+        options = read_options(raw, path="")
     except DecodeError as error:
         place = f"{file}:{_line_of(error.path, text)}"
         raise ConfigurationError(f"{place}: {error}", path=error.path, file=str(file)) from None
-    return raw
+    return {**raw, "tools": [starting_at(file.parent, entry) for entry in options.tools or ()]}
 
 
 def _line_of(path: str, text: str) -> int:

