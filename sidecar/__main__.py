@@ -38,4 +38,7 @@ def _serve(flags: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        # `python -m` looks for modules in the current folder first, and that is most likely a workspace.
+        del sys.path[0]
     sys.exit(main())
