@@ -5,11 +5,12 @@ assistant message is empty. The loop keeps it so; messages that a host brings ar
 """
 
 import uuid
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from sidecar.protocol.values import Content, Message, ToolCall
+from sidecar.protocol.values import Content, Message, TextBlock, ToolCall
 
 NO_RESULT = "error: this call was interrupted and has no result"
 
@@ -22,6 +23,13 @@ def new_call_id() -> str:
 def user(prompt: Content) -> Message:
     """The message that a prompt becomes."""
     return Message(role="user", content=prompt)
+
+
+def says_nothing(content: Content) -> bool:
+    """Whether it is no text at all; providers refuse a message of that."""
+    if isinstance(content, str):
+        return not content
+    return all(isinstance(block, TextBlock) and not block.text for block in content)
 
 
 def interrupted(call: ToolCall, reason: str = NO_RESULT) -> Message:
@@ -52,8 +60,11 @@ def mended(messages: Sequence[Message], *, taken: Iterable[str] = ()) -> tuple[l
             end = _end_of_results(messages, position)
             history += _call_block(message, messages[position:end], used, notes)
             position = end
-        elif message.role == "assistant" and not message.content:
-            notes.append("an empty assistant message was left out")
+        elif says_nothing(message.content):
+            notes.append(f"an empty {message.role} message was left out")
+        elif message.tool_calls:
+            notes.append(f"the calls of a {message.role} message were left out")
+            history.append(evolve(message, tool_calls=None))
         else:
             history.append(message)
     return history, notes
@@ -68,18 +79,29 @@ def _end_of_results(messages: Sequence[Message], start: int) -> int:
 
 def _call_block(message: Message, results: Sequence[Message], used: set[str], notes: list[str]) -> list[Message]:
     """An assistant message with calls and exactly one result for each, in the order of the calls."""
-    by_id = {result.call_id: result for result in results}
-    known = {call.call_id for call in message.tool_calls or ()}
-    notes += [f"a tool message without its call was left out: {lost!r}" for lost in by_id if lost not in known]
+    waiting: defaultdict[str | None, deque[Message]] = defaultdict(deque)
+    for result in results:
+        waiting[result.call_id].append(result)
     calls: list[ToolCall] = []
     answers: list[Message] = []
     for call in message.tool_calls or ():
-        fresh = call if call.call_id not in used else evolve(call, call_id=new_call_id())
-        used.add(fresh.call_id)
-        answer = by_id.get(call.call_id)
-        if answer is None:
+        fresh = _with_own_id(call, used, notes)
+        if waiting[call.call_id]:
+            answer = waiting[call.call_id].popleft()
+        else:
             notes.append(f"call {call.call_id!r} had no result and was given one")
             answer = interrupted(fresh)
         calls.append(fresh)
         answers.append(evolve(answer, call_id=fresh.call_id, tool_name=fresh.tool_name))
+    lost = [call_id for call_id, left in waiting.items() for _ in left]
+    notes += [f"a tool message without its call was left out: {call_id!r}" for call_id in lost]
     return [evolve(message, tool_calls=tuple(calls)), *answers]
+
+
+def _with_own_id(call: ToolCall, used: set[str], notes: list[str]) -> ToolCall:
+    """The call under an id that no other one has."""
+    if not call.call_id or call.call_id in used:
+        notes.append(f"the call id {call.call_id!r} is empty or in use; the call was given another")
+        call = evolve(call, call_id=new_call_id())
+    used.add(call.call_id)
+    return call

@@ -80,6 +80,8 @@ def _outcome(running: _Running) -> Outcome:
         return Outcome(error=asyncio.CancelledError())
     error = task.exception()
     if running.cancelled:
+        if isinstance(error, SidecarError) and error.kind == "requestCancelled":
+            return Outcome(error=error)  # It says what was cancelled.
         if error is not None and not isinstance(error, SidecarError):
             log_failure(error, f"the cleanup of a cancelled {running.request.method}")
         return Outcome(error=asyncio.CancelledError())

@@ -1,10 +1,11 @@
 """A history from outside is made one that every provider accepts (protocol.md, decided cases)."""
 
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.agent.history import NO_RESULT, mended
-from sidecar.protocol.values import Message, ToolCall
+from sidecar.protocol.values import Message, TextBlock, ToolCall
 
 
 def asks(*ids: str) -> Message:
@@ -77,3 +78,38 @@ def test_whatever_comes_each_call_is_followed_by_its_result_and_ids_are_unique(m
         seen.update(expected)
     assert not expected
     assert mended(history)[0] == history
+
+
+def test_calls_and_results_that_share_an_id_are_paired_in_order() -> None:
+    history, notes = mended([asks("a", "a"), answers("a", "first"), answers("a", "second"), answers("a", "third")])
+    first, second = history[0].tool_calls or ()
+    assert first.call_id == "a" != second.call_id
+    assert [(m.call_id, m.content) for m in history[1:]] == [("a", "first"), (second.call_id, "second")]
+    assert notes == [
+        "the call id 'a' is empty or in use; the call was given another",
+        "a tool message without its call was left out: 'a'",
+    ]
+
+
+def test_a_call_without_an_id_is_given_one() -> None:
+    history, notes = mended([asks(""), answers("")])
+    (call,) = history[0].tool_calls or ()
+    assert call.call_id
+    assert history[1].call_id == call.call_id
+    assert notes == ["the call id '' is empty or in use; the call was given another"]
+
+
+def test_a_message_of_any_role_that_says_nothing_is_left_out() -> None:
+    empty = [Message(role="user", content=""), Message(role="system", content=(TextBlock(text=""),))]
+    history, notes = mended([*empty, USER])
+    assert history == [USER]
+    assert notes == ["an empty user message was left out", "an empty system message was left out"]
+
+
+def test_calls_are_the_assistant_s_alone() -> None:
+    history, notes = mended([evolve(asks("a"), role="user", content="hi"), answers("a")])
+    assert history == [USER]
+    assert notes == [
+        "the calls of a user message were left out",
+        "a tool message without its call was left out: 'a'",
+    ]

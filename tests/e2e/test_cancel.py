@@ -110,3 +110,19 @@ async def test_shutting_down_cancels_what_runs() -> None:
         host.client.capabilities = None  # It is shut down already.
         host.notify("exit", None)
         await host.client._server.wait()  # type: ignore[union-attr]
+
+
+async def test_a_cancelled_submit_names_its_session_and_run_however_it_was_cancelled() -> None:
+    slow = stalls(says("abc", piece_characters=1), after=2)
+    async with ScriptedModel(slow) as model, sidecar(options(model)) as host:
+        run = host.send("agent/submit", {"prompt": "go", "runId": "r"}, request_id="mine")
+        await host.wait_for_event("assistantTextDelta")
+        host.notify("$/cancelRequest", {"id": "mine"})
+        with pytest.raises(RequestFailed) as failed:
+            await run
+    assert failed.value.code == -32800
+    assert failed.value.data == {
+        "kind": "requestCancelled",
+        "sessionId": host.events[0]["sessionId"],
+        "runId": "r",
+    }

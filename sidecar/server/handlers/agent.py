@@ -5,7 +5,7 @@ import asyncio
 from attrs import evolve
 
 from sidecar.agent.config import CycleConfig, RunSettings
-from sidecar.agent.history import user
+from sidecar.agent.history import mended, says_nothing, user
 from sidecar.agent.model_turn import Emit
 from sidecar.agent.run import RunResult
 from sidecar.agent.sessions import Run, RunRequest, new_run_id
@@ -19,7 +19,7 @@ from sidecar.protocol.messages import (
     SubmitParams,
     SubmitResult,
 )
-from sidecar.protocol.values import Message
+from sidecar.protocol.values import Content, Message
 from sidecar.server.handlers.scope import invocation_scope
 from sidecar.server.rpc import Request
 from sidecar.server.services import Services
@@ -64,9 +64,9 @@ async def _finished(run: Run) -> SubmitResult:
     except asyncio.CancelledError:
         run.cancel("the request was cancelled")
         await asyncio.wait([run.task])
-        raise
+        raise _cancelled(run) from None
     if run.task.cancelled():
-        raise RequestError("requestCancelled", "the run was cancelled", sessionId=run.session_id, runId=run.run_id)
+        raise _cancelled(run)
     try:
         result: RunResult = run.task.result()
     except SidecarError as error:
@@ -82,6 +82,10 @@ async def _finished(run: Run) -> SubmitResult:
     )
 
 
+def _cancelled(run: Run) -> RequestError:
+    return RequestError("requestCancelled", "the run was cancelled", sessionId=run.session_id, runId=run.run_id)
+
+
 async def cancel(request: Request, params: CancelParams) -> CancelResult:
     """Cancels by either id; what is over or unknown is no error."""
     if params.session_id is None and params.run_id is None:
@@ -94,6 +98,7 @@ async def cancel(request: Request, params: CancelParams) -> CancelResult:
 async def steer(request: Request, params: SteerParams) -> SteerResult:
     """Says something to a running run."""
     services: Services = request.services
+    _said(params.prompt)
     run = services.sessions.find_run(params.run_id)
     if run is None:
         raise RequestError("runNotFound", f"there is no run {params.run_id!r}", runId=params.run_id)
@@ -105,15 +110,21 @@ def _messages(params: SubmitParams) -> tuple[Message, ...]:
         case SubmitParams(prompt=None, messages=None):
             raise invalid_params("params.prompt", "is required where messages is absent")
         case SubmitParams(prompt=None, messages=tuple() as messages):
-            if not messages:
-                raise invalid_params("params.messages", "must not be empty")
+            history, faults = mended(messages)
+            if not history:
+                raise invalid_params("params.messages", "; ".join(["must not be empty", *faults]))
             return messages
-        case SubmitParams(prompt=prompt, messages=None) if prompt:
-            return (user(prompt),)
         case SubmitParams(messages=None):
-            raise invalid_params("params.prompt", "must not be empty")
+            return (_said(params.prompt),)
         case _:
             raise invalid_params("params.messages", "must be absent where prompt is given")
+
+
+def _said(prompt: Content | None) -> Message:
+    """The message of a prompt that says something."""
+    if prompt is None or says_nothing(prompt):
+        raise invalid_params("params.prompt", "must not be empty")
+    return user(prompt)
 
 
 def _check(params: SubmitParams) -> None:
