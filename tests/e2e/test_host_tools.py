@@ -156,3 +156,15 @@ async def test_tools_call_shows_progress_of_a_host_tool_in_the_editor_s_bar() ->
         assert result["content"] == [{"type": "text", "text": "done"}]
         reports = host.client.progress_reports["bar"]
         assert [getattr(report, "message", None) for report in reports][1:-1] == ["half"]
+
+
+@pytest.mark.parametrize("answer", [None, 5, [], {"ok": "true"}, {"ok": True, "content": [{"type": "text"}]}])
+async def test_an_answer_that_makes_no_sense_fails_the_call_in_words_of_the_protocol(answer: Any) -> None:
+    async with sidecar() as host:
+        tool = {"name": "odd", "description": "d", "inputSchema": {"type": "object"}}
+        await host.request("tools/register", {"tools": [tool]})
+        host.answers["tools/execute"] = lambda params: answer
+        with pytest.raises(RequestFailed) as failed:
+            await host.request("tools/call", {"name": "odd", "arguments": {}})
+    assert failed.value.code == -31002
+    assert failed.value.message.startswith("odd failed: the host's answer to tools/execute makes no sense: result")

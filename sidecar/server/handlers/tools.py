@@ -26,6 +26,7 @@ from sidecar.server.handlers.paging import page
 from sidecar.server.handlers.scope import invocation_scope
 from sidecar.server.rpc import Request
 from sidecar.server.services import Services
+from sidecar.server.unanswered import HostError
 from sidecar.tools.entry import ToolEntry
 from sidecar.tools.host_tools import HostTool
 from sidecar.tools.registry import entry_of
@@ -110,7 +111,10 @@ async def progress(services: Services, params: Any) -> None:
 
 
 async def _execute(services: Services, params: ToolsExecuteParams) -> ToolsExecuteResult:
-    result = await services.host.request("tools/execute", params, HOST_TOOL_DEADLINE_SECS)
+    try:
+        result = await services.host.request("tools/execute", params, HOST_TOOL_DEADLINE_SECS)
+    except HostError as error:
+        raise ToolError("executionFailed", f"{params.name} failed: {error}", tool=params.name) from None
     assert isinstance(result, ToolsExecuteResult)
     return result
 
