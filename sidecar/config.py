@@ -208,17 +208,14 @@ def read_user_file(file: Path, *, required: bool) -> JsonObject:
     Paths of tools start at its folder. Raises ConfigurationError naming file and line.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        data = file.read_bytes()
     except FileNotFoundError:
         if not required:
             return {}
         raise ConfigurationError(f"{file}: there is no such file", path=str(file)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: cannot be read: {error}", path=str(file)) from None
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{file}: {error}", path=str(file)) from None
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be read: {error.strerror}", path=str(file)) from None
+    text, raw = _parsed(file, data)
     try:
         options = read_options(raw, path="")
     except DecodeError as error:
@@ -227,11 +224,32 @@ def read_user_file(file: Path, *, required: bool) -> JsonObject:
     return {**raw, "tools": [starting_at(file.parent, entry) for entry in options.tools or ()]}
 
 
+def _parsed(file: Path, data: bytes) -> tuple[str, JsonObject]:
+    """The text and what it holds."""
+    try:
+        text = data.decode("utf-8-sig")  # Editors on Windows begin it with a byte order mark.
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(f"{file}:{line}: must be written in UTF-8", path=str(file)) from None
+    try:
+        return text, tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        named = re.search(r"\(at line (\d+)", str(error))  # Else it is the end of the document.
+        line = int(named[1]) if named else text.count("\n", 0, len(text.rstrip())) + 1
+        raise ConfigurationError(f"{file}:{line}: {error}", path=str(file)) from None
+
+
 def _line_of(path: str, text: str) -> int:
-    """The line of a TOML text where the value at `path` most likely stands."""
-    line = 1
+    """The line of a TOML text where the value at `path` most likely stands, from 1."""
     lines = text.splitlines()
-    for segment in re.findall(r"[^.\[\]]+", path):
+    start, end = 0, len(lines)
+    for segment, index in re.findall(r"([^.\[\]]+)(?:\[(\d+)\])?", path):
         pattern = re.compile(rf"(^|[\s.\[\"'{{]){re.escape(segment)}([\s.\]\"'=]|$)")
-        line = next((n for n in range(line, len(lines) + 1) if pattern.search(lines[n - 1])), line)
-    return line
+        found = [n for n in range(start, end) if pattern.search(lines[n])]
+        entries = [n for n in found if re.match(rf"\s*\[\[.*{re.escape(segment)}\W*\]\]", lines[n])]
+        if index and int(index) < len(entries):
+            start, *after = entries[int(index) :]
+            end = after[0] if after else end
+        elif found:
+            start = found[0]
+    return start + 1

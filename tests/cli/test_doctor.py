@@ -75,7 +75,7 @@ def test_a_server_that_cannot_start_fails_with_its_reason(tmp_path: Path) -> Non
     ("text", "message"),
     [
         ("model = 3", "config.toml:1: model: must be a string, not number"),
-        ("a = 1\nmodel == 2", "config.toml: Invalid value (at line 2, column 8)"),
+        ("a = 1\nmodel == 2", "config.toml:2: Invalid value (at line 2, column 8)"),
     ],
 )
 def test_a_wrong_configuration_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
