@@ -67,10 +67,12 @@ def config_path() -> Path:
 
 def serve_flags(arguments: Sequence[str]) -> Launch:
     """The flags of `agent-sidecar serve`. Ends the process with status 2 when they are wrong."""
-    parser = argparse.ArgumentParser(prog="agent-sidecar serve", description="serve one host on stdin and stdout")
+    parser = _Flags(
+        prog="agent-sidecar serve", description="serve one host on stdin and stdout", allow_abbrev=False
+    )
     parser.add_argument("--model", help="the model of a submit that names none, as provider/model")
     parser.add_argument("--config", type=Path, help="a configuration file in place of the user's own")
-    parser.add_argument("--cwd", type=Path, help="the workspace of a host that names no folders")
+    parser.add_argument("--cwd", type=_folder, help="the workspace of a host that names no folders")
     parser.add_argument(
         "--tools",
         action="append",
@@ -79,7 +81,7 @@ def serve_flags(arguments: Sequence[str]) -> Launch:
         metavar="FILE.py",
         help="tools of your own, also as module:name or entry-point:NAME; may be repeated",
     )
-    parser.add_argument("--log-file", type=Path, help="write the log there in place of stderr")
+    parser.add_argument("--log-file", type=_log_file, help="write the log there in place of stderr")
     parser.add_argument("--log-level", default="warning", choices=LEVELS)
     flags = parser.parse_args(arguments)
     return Launch(
@@ -90,6 +92,27 @@ def serve_flags(arguments: Sequence[str]) -> Launch:
         log_level=flags.log_level,
         tools=tuple(flags.tools),
     )
+
+
+class _Flags(argparse.ArgumentParser):
+    """Complains in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"agent-sidecar: error: {message}; see `{self.prog} --help`\n")
+
+
+def _folder(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+    return Path(text)
+
+
+def _log_file(text: str) -> Path:
+    try:
+        with Path(text).open("a"):
+            return Path(text)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be written: {error.strerror}") from None
 
 
 def _tools_entry(text: str) -> str:

@@ -26,8 +26,10 @@ def run(place: tuple[str, str], flags: argparse.Namespace, sidecar: Sequence[str
         return WRONG_USAGE
     except (KeyboardInterrupt, asyncio.CancelledError):
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has left. Nothing may be flushed into the broken pipe at exit.
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # Whoever read our output has left, and knows.
+            complain(str(error))
+        # Nothing may be flushed at exit into a stream that takes no more.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
@@ -44,5 +46,15 @@ def _open_missing_streams() -> None:
 def _spawn_of(flags: argparse.Namespace, command: Sequence[str]) -> Spawn:
     if flags.cwd is not None and not Path(flags.cwd).is_dir():
         raise UsageError(f"--cwd: {flags.cwd!r} is no folder")
+    if flags.log_file is not None:
+        _check_writable(Path(flags.log_file))
     shows_log = flags.log_level is not None and flags.log_file is None
     return Spawn(command=(*command, *serve_flags(flags)), cwd=flags.cwd, shows_log=shows_log)
+
+
+def _check_writable(log_file: Path) -> None:
+    try:
+        with log_file.open("a"):
+            pass
+    except OSError as error:
+        raise UsageError(f"--log-file: {str(log_file)!r} cannot be written: {error.strerror}") from None
