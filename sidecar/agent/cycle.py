@@ -1,7 +1,7 @@
 """LlmCycle: a conversation with a model that may call tools, as a Python object."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 
 from attrs import evolve
@@ -62,14 +62,17 @@ class LlmCycle:
         """
         return await self.run([user(prompt)], self._settings(registry), scope or InvocationScope())
 
-    def submit_stream(self, prompt: Content) -> AsyncIterator[AgentEvent]:
-        """As `submit`, as its events. The run's error is raised after the last event."""
+    def submit_stream(self, prompt: Content) -> AsyncGenerator[AgentEvent, None]:
+        """As `submit`, as its events. The run's error is raised after the last event.
+
+        Closing the generator cancels the run, as leaving `async with contextlib.aclosing(…) as events` does.
+        """
         return self._stream([user(prompt)], self._settings(None), InvocationScope())
 
     def submit_stream_with_tools(
         self, prompt: Content, registry: ToolRegistry, scope: InvocationScope | None = None
-    ) -> AsyncIterator[AgentEvent]:
-        """As `submit_with_tools`, as its events. Leaving the iteration early cancels the run."""
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """As `submit_with_tools`, as its events; see `submit_stream`."""
         return self._stream([user(prompt)], self._settings(registry), scope or InvocationScope())
 
     async def run(
@@ -105,7 +108,7 @@ class LlmCycle:
 
     async def _stream(
         self, messages: Sequence[Message], settings: RunSettings, scope: InvocationScope
-    ) -> AsyncIterator[AgentEvent]:
+    ) -> AsyncGenerator[AgentEvent, None]:
         events: asyncio.Queue[AgentEvent | None] = asyncio.Queue(maxsize=1)
 
         async def drive() -> None:

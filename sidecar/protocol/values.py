@@ -219,9 +219,14 @@ class _ErrorOfToolResult:
     def __get__(
         self, result: "ToolResult | None", owner: "type[ToolResult]"
     ) -> "Callable[[str], ToolResult] | str | None":
-        if result is None:
-            return lambda message: owner(ok=False, error_message=message)
-        return result.error_message
+        if result is not None:
+            return result.error_message
+
+        def error(message: str) -> "ToolResult":
+            """The tool ran and failed; the model is told why, and may try another way."""
+            return owner(ok=False, error_message=message)
+
+        return error
 
 
 @frozen(kw_only=True, repr=False)
