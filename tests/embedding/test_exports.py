@@ -6,6 +6,7 @@ Source: README.md, In Python.
 import ast
 import importlib
 import inspect
+import itertools
 import re
 import subprocess
 import sys
@@ -34,7 +35,10 @@ def test_the_stub_names_what_the_package_offers_from_where_it_comes() -> None:
     }
     assert imported == sidecar.EXPORTS
     assert all(
-        alias.name == alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+        alias.name == alias.asname
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     )
 
 
@@ -52,7 +56,7 @@ def test_a_name_is_defined_where_the_list_says_and_has_a_docstring(name: str) ->
 def explained(file: str, name: str) -> bool:
     """Whether a string stands right below the assignment of a value that cannot have a docstring itself."""
     body = ast.parse(Path(file).read_text(encoding="utf-8")).body
-    for node, below in zip(body, body[1:], strict=False):
+    for node, below in itertools.pairwise(body):
         match node, below:
             case (
                 ast.Assign(targets=[ast.Name(id=given)]) | ast.AnnAssign(target=ast.Name(id=given)),
