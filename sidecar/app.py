@@ -194,7 +194,7 @@ class _App:
 
     def _options(self, initialization: Any) -> Options:
         """What the host says before what the flags say before what the user's file says."""
-        said = initialization or {}
+        said = {} if initialization in (None, []) else initialization  # Lua writes an empty object as `[]`.
         read_options(said, path="params.initializationOptions")
         file = self._launch.config_file or config_path()
         user = read_user_file(file, required=self._launch.config_file is not None)
@@ -203,7 +203,8 @@ class _App:
 
     def _workspace(self, options: Options, init: Initialization) -> tuple[Path, ...]:
         if options.workspace_folders is not None:
-            return tuple(folder_path(folder.uri) for folder in options.workspace_folders)
+            paths = (folder_path(folder.uri) for folder in options.workspace_folders)
+            return tuple(path for path in paths if path is not None)
         if init.workspace_folders:
             return init.workspace_folders
         return (self._launch.cwd.resolve(),) if self._launch.cwd is not None else ()

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from attrs import frozen
 
@@ -75,6 +75,9 @@ class Options:
 
 
 DEFAULT_SERVER_WAIT_SECS = 5.0
+LONGEST_APPROVAL_SECS = 365 * 24 * 3600.0
+"""What a longer `cycle.approvalTimeoutSecs` counts as: for ever, and still a number that any host can read."""
+
 DEFAULT_APPROVAL_TIMEOUT_SECS = 300.0
 """Five minutes: long enough to read a diff, short enough that a forgotten question ends (own choice)."""
 
@@ -111,6 +114,11 @@ def read_options(raw: JsonObject, *, path: str) -> Options:
 def _faults(options: Options) -> Iterator[tuple[str, str]]:
     """What a type cannot say: where, and what is wrong there."""
     yield from _number_faults("", {"maxFrameBytes": options.max_frame_bytes})
+    if options.model is not None and not all(options.model.partition("/")):
+        yield "model", f"must be written as 'provider/model', not {options.model!r}"
+    for index, folder in enumerate(options.workspace_folders or ()):
+        if folder_path(folder.uri) is None and not re.match(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:", folder.uri):
+            yield f"workspaceFolders[{index}].uri", f"must be a file: URI or an absolute path, not {folder.uri!r}"
     if options.cycle is not None:
         yield from _cycle_faults(options.cycle)
     if options.permissions is not None and (wrong := fault_of_options(options.permissions)):
@@ -181,12 +189,17 @@ def cycle_config(options: CycleOptions | None) -> CycleConfig:
     return CycleConfig(**said)
 
 
-def folder_path(uri: str) -> Path:
-    """The path of a `file:` URI; anything else is taken for a path already."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
+def folder_path(uri: str) -> Path | None:
+    """The path of a `file:` URI, or an absolute path as it is; None where it is not on a disk."""
+    if "\0" in unquote(uri):
+        return None
+    if Path(uri).is_absolute():
         return Path(uri)
-    path = unquote(parts.path)
+    if not uri.lower().startswith("file://"):
+        return None
+    path = unquote(re.sub(r"(?i)^file://[^/]*|[?#].*$", "", uri))
+    if not path:
+        return None
     return Path(path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path)
 
 
@@ -199,7 +212,7 @@ def server_wait_secs(options: Options) -> float:
 def approval_timeout_secs(options: Options) -> float:
     """How long a question to a person stays open."""
     said = options.cycle.approval_timeout_secs if options.cycle else None
-    return DEFAULT_APPROVAL_TIMEOUT_SECS if said is None else said
+    return DEFAULT_APPROVAL_TIMEOUT_SECS if said is None else min(said, LONGEST_APPROVAL_SECS)
 
 
 def read_user_file(file: Path, *, required: bool) -> JsonObject:

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import frozen
 from pygls import uris
 
-from sidecar.protocol.codec import decode
+from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.events import EVENTS
 from sidecar.protocol.methods import METHODS, PROTOCOL_VERSION
 from sidecar.protocol.values import JsonObject
@@ -67,7 +67,12 @@ class Opened:
 
 def read_initialize(params: Any) -> InitializeParams:
     """Raises DecodeError naming the field."""
-    return decode({} if params is None else params, InitializeParams)
+    read = decode({} if params is None else params, InitializeParams)
+    if read.root_uri is not None:
+        _check_uri(read.root_uri, "params.rootUri")
+    for index, folder in enumerate(read.workspace_folders or ()):
+        _check_uri(folder.uri, f"params.workspaceFolders[{index}].uri")
+    return read
 
 
 def initialization(params: InitializeParams) -> Initialization:
@@ -103,3 +108,12 @@ def _folders(params: InitializeParams) -> tuple[Path, ...]:
         return (Path(params.root_path),) if params.root_path else ()
     paths = map(uris.to_fs_path, addresses)
     return tuple(Path(path) for path in paths if path)
+
+
+def _check_uri(uri: str, path: str) -> None:
+    try:
+        folder = uris.to_fs_path(uri)
+    except ValueError:
+        raise DecodeError(path, f"is no URI: {uri!r}") from None
+    if folder and "\0" in folder:
+        raise DecodeError(path, f"is no path: {folder!r}")
