@@ -14,6 +14,7 @@ from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.errors import ConfigurationError
 from sidecar.providers import PROVIDERS, open_provider
 from sidecar.providers.anthropic import Anthropic
+from sidecar.providers.host import HostModels
 from sidecar.providers.openai_chat import OpenAIChat, endpoint_url
 from sidecar.providers.options import ProviderOptions, resolve_api_key
 from sidecar.providers.presets import PRESETS, options_for
@@ -65,7 +66,7 @@ def test_options_are_decoded_from_their_wire_names() -> None:
 
 def test_an_unknown_api_is_refused_with_those_there_are() -> None:
     with pytest.raises(
-        DecodeError, match=r"providers\.x\.api: must be one of 'openai-chat', 'anthropic', 'replay'"
+        DecodeError, match=r"providers\.x\.api: must be one of 'openai-chat', 'anthropic', 'host', 'replay'"
     ):
         decode({"api": "smoke-signals"}, ProviderOptions, path="providers.x")
 
@@ -164,7 +165,7 @@ async def test_a_key_that_is_set_later_is_found(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_works_without_configuration(name: str) -> None:
     provider = open_provider(name)
-    assert isinstance(provider, Anthropic if name == "anthropic" else OpenAIChat)
+    assert isinstance(provider, {"anthropic": Anthropic, "host": HostModels}.get(name, OpenAIChat))
     assert provider.name == name
 
 
@@ -223,7 +224,7 @@ def test_a_variable_that_holds_no_address_is_named(host: str) -> None:
 
 
 def test_knowing_the_providers_does_not_load_what_they_need() -> None:
-    program = "import sys, sidecar.providers; print(*({'httpx', 'httpx_sse', 'ssl'} & sys.modules.keys()))"
+    program = "import sys, sidecar.providers; print(*({'httpx', 'httpx_sse'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
