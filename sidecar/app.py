@@ -143,6 +143,8 @@ class _App:
         options = self._options(init.options)
         workspace = self._workspace(options, init)
         notices = Notices(host.log_message)
+        if options.store is not None and options.store.path not in (None, ":memory:"):
+            notices.add("storeInMemory", "this version keeps sessions in memory alone; store.path is not used")
         questions = Questions(host, deadline_secs=approval_timeout_secs(options))
         registry = await _registry(options, host)
         sessions = Sessions(
