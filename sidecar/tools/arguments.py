@@ -31,6 +31,10 @@ class BrokenSchemaError(Exception):
     """A tool's schema cannot be used to check anything; the message says why."""
 
 
+class CheckTooLongError(Exception):
+    """Checking the arguments takes longer than they are worth."""
+
+
 class ArgumentCheck:
     """The check for one tool. Its schema is compiled when it is first used.
 
@@ -40,22 +44,33 @@ class ArgumentCheck:
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
-        self._errors: Callable[[Any], Iterable[_SchemaError]] | None = None
+        self._errors: Callable[[Any], list[Any]] | None = None
         self._broken: str | None = None
 
-    def faults(self, arguments: Any) -> list[Fault]:
+    def faults(self, arguments: JsonObject) -> list[Fault]:
         """All that is wrong, in the order of the paths; empty when the arguments fit.
 
-        Raises BrokenSchemaError when the schema itself is wrong.
+        Arguments that take too long to check are at fault. Raises BrokenSchemaError when the schema is wrong.
         """
-        if self._broken is None:
-            try:
-                if self._errors is None:
-                    self._errors = _compiled(self._schema)
-                return _faults(self._errors(arguments))
-            except Exception as error:  # noqa: BLE001  foreign schemas break the library in many ways
-                self._broken = f"{type(error).__name__}: {error}"[:200]
-        raise BrokenSchemaError(self._broken)
+        if self._broken is not None:
+            raise BrokenSchemaError(self._broken)
+        try:
+            if self._errors is None:
+                self._errors = _compiled(self._schema)
+        except Exception as error:  # noqa: BLE001  foreign schemas break the library in many ways
+            raise self._is_broken(error) from None
+        try:
+            return _faults(self._errors(arguments))
+        except RecursionError:
+            return [Fault("", "is nested too deeply to be checked")]
+        except CheckTooLongError:
+            return [Fault("", "takes too long to check; send less")]
+        except Exception as error:  # noqa: BLE001  as above: a wrong `$ref` shows only now
+            raise self._is_broken(error) from None
+
+    def _is_broken(self, error: Exception) -> BrokenSchemaError:
+        self._broken = f"{type(error).__name__}: {error}"[:200]
+        return BrokenSchemaError(self._broken)
 
 
 def read_arguments(arguments: Any) -> tuple[JsonObject, bool]:
@@ -109,17 +124,19 @@ class _SchemaError(Protocol):
     context: Any
 
 
-def _compiled(schema: JsonObject) -> Callable[[Any], Iterable[_SchemaError]]:
+def _compiled(schema: JsonObject) -> Callable[[Any], list[Any]]:
     # jsonschema takes 100 ms to import, and no start needs it: only the first call of a tool does.
     from jsonschema import Draft202012Validator  # noqa: PLC0415
     from jsonschema.validators import validator_for  # noqa: PLC0415
     from referencing import Registry  # noqa: PLC0415
 
+    from sidecar.tools.bounded_check import bounded, checkable, limited  # noqa: PLC0415
+
     draft = validator_for(schema, default=Draft202012Validator)
     draft.check_schema(schema)
     # An empty registry, because the library's own would fetch what a `$ref` names.
-    iter_errors: Callable[[Any], Iterable[Any]] = draft(schema, registry=Registry()).iter_errors
-    return iter_errors
+    iter_errors = bounded(draft)(checkable(schema), registry=Registry()).iter_errors
+    return lambda arguments: limited(iter_errors(arguments))
 
 
 # Words --------------------------------------------------------------------------------------------------
