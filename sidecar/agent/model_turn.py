@@ -2,9 +2,10 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 
+from sidecar.agent.characters import WholeCharacters
 from sidecar.agent.config import CycleConfig, RunSettings
 from sidecar.agent.reply import Reply, ReplyFold
 from sidecar.protocol.errors import ModelError
@@ -55,10 +56,11 @@ class ModelTurn:
 
     async def _ask_once(self, request: ModelRequest) -> Reply:
         self._fold = ReplyFold()
+        characters = WholeCharacters()
         async with aclosing(self._settings.provider.stream(request)) as pieces:
             async for piece in pieces:
-                self._fold.add(piece)
-                await self._report(piece)
+                await self._take(characters.add(piece))
+        await self._take(characters.rest())
         reply = self._fold.reply()
         if reply.finish is None:
             raise ModelError(
@@ -67,6 +69,11 @@ class ModelTurn:
                 retryable=True,
             )
         return reply
+
+    async def _take(self, pieces: Iterable[ModelPiece]) -> None:
+        for piece in pieces:
+            self._fold.add(piece)
+            await self._report(piece)
 
     async def _report(self, piece: ModelPiece) -> None:
         match piece:

@@ -1,9 +1,10 @@
 """What servers say of their tools and answer to calls, as values. Pure, and lenient.
 
 A tool that cannot be used is left out alone, a schema that would be refused is mended, each with a warning; the
-rest of a schema stays as it came. Content of an unknown kind is kept.
+rest of a schema stays as it came. Content of an unknown kind is kept, a broken block is shown as text.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -124,7 +125,8 @@ def _read_block(block: Any) -> ContentBlock:
             try:
                 return decode(block, ContentBlock)  # type: ignore[arg-type]  # a union is no class
             except DecodeError:
-                return UnknownBlock(raw=block)
+                # Passed on as a block it would be none to a host that reads strictly.
+                return TextBlock(text=json.dumps(block, ensure_ascii=False))
         case _:
             return UnknownBlock(raw={"type": "unknown", "value": block})
 

@@ -6,6 +6,7 @@ first still waits; nothing else is merged, and nothing is dropped.
 
 import asyncio
 import json
+import re
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -36,6 +37,9 @@ DELTAS = (AssistantTextDelta, AssistantReasoningDelta)
 DELTA_TYPES = frozenset(delta.type for delta in DELTAS)
 
 _to_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+_SURROGATES = re.compile(r"(\\u(?:d[89ab]..\\ud[c-f]..|(?!d[89a-f])....)|\\[^u])|\\u....")
+"""Every escape of JSON; the group takes all but half a pair of surrogates, which many hosts refuse to read."""
 
 OnEvent = Callable[[AgentEventParams], None]
 
@@ -248,7 +252,10 @@ def _delta_size(event: AgentEvent) -> int:
 
 
 def _framed(message: JsonObject) -> bytes:
-    return frame(_to_json(message).encode("ascii"))
+    text = _to_json(message)
+    if "\\ud" in text:
+        text = _SURROGATES.sub(lambda found: found[0] if found[1] else "\\ufffd", text)
+    return frame(text.encode("ascii"))
 
 
 def _event_framed(params: AgentEventParams) -> bytes:

@@ -61,7 +61,7 @@ RESULTS = {
     "content of unknown kind": McpCallResult(
         content=(
             UnknownBlock(raw={"type": "hologram", "data": "…"}),
-            UnknownBlock(raw={"type": "text"}),
+            TextBlock(text='{"type": "text"}'),
             UnknownBlock(raw={"type": "unknown", "value": 7}),
         )
     ),
