@@ -15,6 +15,9 @@ MAX_FAULTS = 10
 
 MAX_SHOWN_CHARS = 60
 
+SHALLOW_LEVELS = 50
+"""Arguments no deeper than this can be checked against any schema that ends (own choice)."""
+
 
 @frozen
 class Fault:
@@ -61,7 +64,9 @@ class ArgumentCheck:
             raise self._is_broken(error) from None
         try:
             return _faults(self._errors(arguments))
-        except RecursionError:
+        except RecursionError as error:
+            if not _is_deeper(arguments, SHALLOW_LEVELS):
+                raise self._is_broken(error) from None  # It leads back to itself whatever it is given.
             return [Fault("", "is nested too deeply to be checked")]
         except CheckTooLongError:
             return [Fault("", "takes too long to check; send less")]
@@ -101,6 +106,13 @@ def invalid_arguments(tool_name: str, faults: Sequence[Fault]) -> ToolError:
         tool=tool_name,
         faults=[{"path": fault.path, "reason": fault.reason} for fault in faults[:MAX_FAULTS]],
     )
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
 def _parsed(text: str) -> Any:
