@@ -1,6 +1,7 @@
 """The calls of one reply: which may run, what came of each, and what the model and the host are told."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 
 from attrs import evolve, frozen
 
@@ -8,7 +9,7 @@ from sidecar.agent.config import CycleConfig
 from sidecar.agent.plan import PlannedCall
 from sidecar.agent.repeats import RepeatCount, note_for_model
 from sidecar.protocol.errors import SidecarError, ToolError
-from sidecar.protocol.events import ToolExecutionCompleted
+from sidecar.protocol.events import AgentEvent, ToolExecutionCompleted, ToolExecutionStarted
 from sidecar.protocol.values import Content, Message, TextBlock, ToolCall, ToolInvocation
 from sidecar.tools.registry import InvocationScope, ToolRegistry, not_found
 
@@ -53,7 +54,7 @@ OnOutcome = Callable[[Outcome], Awaitable[None]]
 
 
 class CallBatch:
-    """Runs the calls of one reply side by side; `on_outcome` hears of each as it ends, cancelled ones too."""
+    """Runs the calls of one reply side by side, inside `announced`; `on_outcome` hears of each as it ends."""
 
     def __init__(
         self,
@@ -70,17 +71,25 @@ class CallBatch:
         self._on_outcome = on_outcome
         self._repetitions = {p.call.call_id: repeats.count(p.call) for p in planned}
         self._errors: dict[str, SidecarError] = {}
-        self._open = {p.call.call_id: p.call for p in planned}
+        self._open: dict[str, ToolCall] = {}
 
-    async def run(self, registry: ToolRegistry | None, scope: InvocationScope) -> None:
-        """Raises the first error, in the order of the calls, whose policy is to stop the run."""
+    @asynccontextmanager
+    async def announced(self, emit: Callable[[AgentEvent], Awaitable[None]]) -> AsyncIterator[None]:
+        """Tells the host of each call; those that it knows of and that have not ended end with the block."""
         try:
-            runnable = [call for planned in self._planned if (call := await self._admit(planned))]
-            if runnable and registry is not None:
-                await registry.invoke_all(runnable, scope, on_done=self._invoked)
+            for planned in self._planned:
+                call = self._open[planned.call.call_id] = planned.call
+                await emit(ToolExecutionStarted(call_id=call.call_id, tool_name=call.tool_name, input=call.input))
+            yield
         finally:
             for call in list(self._open.values()):  # Only a cancelled run leaves any.
                 await self._conclude(cancelled(call))
+
+    async def run(self, registry: ToolRegistry | None, scope: InvocationScope) -> None:
+        """Raises the first error, in the order of the calls, whose policy is to stop the run."""
+        runnable = [call for planned in self._planned if (call := await self._admit(planned))]
+        if runnable and registry is not None:
+            await registry.invoke_all(runnable, scope, on_done=self._invoked)
         self._raise_first_that_stops()
 
     async def _admit(self, planned: PlannedCall) -> ToolCall | None:

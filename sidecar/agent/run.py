@@ -17,17 +17,17 @@ from sidecar.agent.config import RunSettings
 from sidecar.agent.conversation import Conversation
 from sidecar.agent.history import call_ids, interrupted, mended, user
 from sidecar.agent.model_turn import Emit, ModelTurn, summariser
-from sidecar.agent.plan import Plan, PlannedCall, plan_calls
+from sidecar.agent.plan import Plan, plan_calls
 from sidecar.agent.repeats import RepeatCount
 from sidecar.agent.reply import Reply
 from sidecar.protocol.errors import ModelError, SidecarError
 from sidecar.protocol.events import (
+    AgentEvent,
     Compacted,
     EventError,
     RunCompleted,
     RunStarted,
     StopReason,
-    ToolExecutionStarted,
     TurnComplete,
     TurnEnd,
     Warned,
@@ -157,11 +157,13 @@ class RunLoop:
             definitions = self._definitions()
             await self._make_room(definitions)
             reply = await self._ask_within(definitions)
-            plan = plan_calls(reply, offered={d.name for d in definitions}, taken_ids=call_ids(self._history))
-            await self._announce(reply, plan, definitions)
+            offered = {definition.name for definition in definitions}
+            plan = plan_calls(reply, offered=offered, taken_ids=call_ids(self._history))
+            usage = self._counted(reply.usage, definitions)
+            self._tally.usage += usage
             if plan.calls:
-                await self._execute(reply, plan.calls, {d.name for d in definitions})
-            elif result := self._finish(reply):
+                await self._execute(reply, plan, offered, usage)
+            elif result := await self._finish(reply, plan, usage):
                 return result
         raise SidecarError(
             "maxTurnsExceeded",
@@ -184,10 +186,14 @@ class RunLoop:
 
     async def _ask_within(self, definitions: tuple[ToolDefinition, ...]) -> Reply:
         """The reply; where the provider says that the context is too long, once more with a smaller one."""
+        before = len(self._history)
         try:
             return await self._ask(definitions)
         except ModelError as error:
-            if error.kind != "contextOverflow" or not await self._compact(tokens_of(self._history) // 2):
+            has_begun = len(self._history) > before  # What has come is in the history and is not said twice.
+            if error.kind != "contextOverflow" or has_begun:
+                raise
+            if not await self._compact(tokens_of(self._history) // 2):
                 raise
         return await self._ask(definitions)
 
@@ -221,19 +227,6 @@ class RunLoop:
             self._keep(turn.partial(), calls=())
             raise
 
-    async def _announce(self, reply: Reply, plan: Plan, definitions: tuple[ToolDefinition, ...]) -> None:
-        usage = self._counted(reply.usage, definitions)
-        self._tally.usage += usage
-        for warning in plan.warnings:
-            await self._emit(warning)
-        for planned in plan.calls:
-            call = planned.call
-            await self._emit(
-                ToolExecutionStarted(call_id=call.call_id, tool_name=call.tool_name, input=call.input)
-            )
-        reason: TurnEnd = "toolCalls" if plan.calls else _stop_reason(reply)
-        await self._emit(TurnComplete(turn=self._tally.turns, reason=reason, usage=usage))
-
     def _counted(self, usage: Usage | None, definitions: tuple[ToolDefinition, ...]) -> Usage:
         """The provider's count, with our estimate of what definitions and results took of it."""
         results = sum(size_bytes(m.content) for m in self._history if m.role == "tool")
@@ -243,15 +236,23 @@ class RunLoop:
             tool_result_tokens=results // BYTES_PER_TOKEN,
         )
 
-    def _finish(self, reply: Reply) -> RunResult | None:
+    async def _finish(self, reply: Reply, plan: Plan, usage: Usage) -> RunResult | None:
         """The end of the run, unless somebody has said more meanwhile."""
-        message = self._keep(reply, calls=())
+        message = self._keep(reply, calls=())  # At once: the host has seen it, and the run may be cancelled now.
+        await self._tell(*plan.warnings, self._turn_complete(_stop_reason(reply), usage))
         if self._steering.has_more:
             return None
         self._steering.close()
         return RunResult(
             message=message, stop_reason=_stop_reason(reply), turns=self._tally.turns, usage=self._tally.usage
         )
+
+    def _turn_complete(self, reason: TurnEnd, usage: Usage) -> TurnComplete:
+        return TurnComplete(turn=self._tally.turns, reason=reason, usage=usage)
+
+    async def _tell(self, *events: AgentEvent) -> None:
+        for event in events:
+            await self._emit(event)
 
     def _keep(self, reply: Reply, *, calls: tuple[ToolCall, ...]) -> Message:
         message = self._message(reply, calls)
@@ -271,9 +272,9 @@ class RunLoop:
             provider_extras=extras,
         )
 
-    async def _execute(self, reply: Reply, planned: tuple[PlannedCall, ...], offered: set[str]) -> None:
+    async def _execute(self, reply: Reply, plan: Plan, offered: set[str], usage: Usage) -> None:
         """Runs the calls of a reply side by side; raises the first error whose policy is to stop."""
-        calls = tuple(p.call for p in planned)
+        calls = tuple(planned.call for planned in plan.calls)
         results = {call.call_id: interrupted(call) for call in calls}
         self._keep(reply, calls=calls)
         start = len(self._history)
@@ -285,13 +286,16 @@ class RunLoop:
             await self._emit(outcome.event())
 
         batch = CallBatch(
-            planned,
+            plan.calls,
             offered=offered,
             config=self._settings.config,
             repeats=self._repeats,
             on_outcome=on_outcome,
         )
-        await batch.run(self._settings.registry, self._call_scope())
+        await self._tell(*plan.warnings)
+        async with batch.announced(self._emit):
+            await self._tell(self._turn_complete("toolCalls", usage))
+            await batch.run(self._settings.registry, self._call_scope())
 
     def _call_scope(self) -> InvocationScope:
         config = self._settings.config

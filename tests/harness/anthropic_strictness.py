@@ -6,8 +6,10 @@ consecutive messages of one role, which the server joins, are refused, because s
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -240,8 +242,15 @@ def _of_schema(schema: Json) -> Iterator[str]:
     for name in schema.get("properties") or {}:
         if not _PROPERTY.fullmatch(name):
             yield f".properties: Property keys should match pattern '{_PROPERTY.pattern}'"
-    if next(Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema), None):
+    if not _is_valid(json.dumps(schema)):
         yield ": JSON schema is invalid. It must match JSON Schema draft 2020-12"
+
+
+@cache
+def _is_valid(schema_text: str) -> bool:
+    """Looked at once: a conversation sends the same tools with every turn."""
+    meta_schema = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    return next(meta_schema.iter_errors(json.loads(schema_text)), None) is None
 
 
 def _of_breakpoints(body: Json) -> Iterator[str]:
