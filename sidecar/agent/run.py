@@ -115,8 +115,11 @@ class RunLoop:
     async def drive(self, messages: Sequence[Message], prepare: Prepare) -> RunResult:
         """The run within its first and last event."""
         try:
-            await self._emit(RunStarted(model=self._settings.label, prompt=_prompt_of(messages)))
-            await self._join(messages)
+            notes = self._join(messages)
+            await self._tell(
+                RunStarted(model=self._settings.label, prompt=_prompt_of(messages)),
+                *(Warned(code="historyMended", message=note) for note in notes),
+            )
             await prepare(self._emit)
             result = await self._turns()
         except asyncio.CancelledError:
@@ -140,12 +143,12 @@ class RunLoop:
         self._steering.close()
         await self._emit(RunCompleted(stop_reason=stop_reason, usage=self._tally.usage, error=error))
 
-    async def _join(self, messages: Sequence[Message]) -> None:
+    def _join(self, messages: Sequence[Message]) -> list[str]:
+        """Adds what was said to the history; gives a sentence for everything that had to be mended."""
         joined, notes = mended(messages, taken=call_ids(self._history))
         self._conversation.latest_start = len(self._history)
         self._history += joined
-        for note in notes:
-            await self._emit(Warned(code="historyMended", message=note))
+        return notes
 
     async def _turns(self) -> RunResult:
         config = self._settings.config

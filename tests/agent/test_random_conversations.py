@@ -335,7 +335,9 @@ class Conversation:
             error = run.exception()
             assert error is None or isinstance(error, SidecarError), repr(error)
         check_events(events)
-        check_heard(events, self.cycle.messages()[self.cycle.conversation.latest_start :])
+        latest = self.cycle.messages()[self.cycle.conversation.latest_start :]
+        assert latest[0] == user(action.prompt)
+        check_heard(events, latest)
 
     async def compact(self) -> None:
         await compact(self.cycle.conversation, target_tokens=0)
