@@ -11,8 +11,8 @@ import pytest
 
 from sidecar.config import CycleOptions, Options
 from sidecar.protocol.codec import camel
-from tests.harness.host import clean_environment
 from sidecar.tools.loading import load_tools
+from tests.harness.host import clean_environment
 from tests.harness.model_server import ScriptedModel, calls, says
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")

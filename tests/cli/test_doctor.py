@@ -130,6 +130,14 @@ def test_a_sidecar_that_does_not_start_is_a_finding(tmp_path: Path) -> None:
     assert found[-1]["message"] == "the sidecar exited with status 7: no memory"
 
 
+def test_a_file_of_tools_that_fails_is_a_finding_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from sidecar import tool\n\n1 / 0\n")
+    status, found = doctor(tmp_path, "--tools", "mine.py")
+    assert status == 1
+    said = f"tools: {tmp_path}/mine.py:3: ZeroDivisionError: division by zero; mend it, or take it out"
+    assert found[-1]["status"] == "fail" and said in found[-1]["message"]
+
+
 def test_people_get_one_line_each(tmp_path: Path) -> None:
     done = subprocess.run(
         cli("doctor", "--config", configured(tmp_path, "")),

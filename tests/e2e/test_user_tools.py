@@ -4,6 +4,7 @@ Source: protocol.md, Tools of your own, `agent/requestInput`, `toolExecutionProg
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -240,7 +241,7 @@ async def test_ask_takes_tools_from_the_folder_one_is_in(tmp_path: Path) -> None
 
 def sources(*folders: Path) -> dict[str, str]:
     """The environment in which our source tree and these folders can be imported, from any folder."""
-    return {"PYTHONPATH": environment()["PYTHONPATH"] + "".join(f":{folder}" for folder in folders)}
+    return {"PYTHONPATH": environment()["PYTHONPATH"] + "".join(f"{os.pathsep}{folder}" for folder in folders)}
 
 
 # Asking a person ----------------------------------------------------------------------------------------
