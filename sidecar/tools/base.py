@@ -108,7 +108,8 @@ class ToolContext:
     async def ask(self, prompt: str, schema: JsonObject | None = None) -> Any:
         """Asks the person at the host; `schema` (JSON Schema) says what is wanted.
 
-        Returns the content they gave, or None when they declined, nobody is there, or the deadline passed.
+        Returns the content they gave, or None when they declined, nobody is there, the deadline passed, or what
+        came does not fit the schema; without a schema it is text.
         """
         return await self.question(prompt, schema)
 
