@@ -374,4 +374,4 @@ async def test_a_store_that_this_version_does_not_have_is_not_promised_in_silenc
         async with sidecar(options(model, store=store)) as host:
             await host.submit("hi")
     assert [e["code"] for e in host.kinds("warning")] == ["storeInMemory"]
-    assert not list(tmp_path.iterdir())
+    assert host.kinds()[-1]["stopReason"] == "stop"
