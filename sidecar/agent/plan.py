@@ -24,11 +24,10 @@ class PlannedCall:
 
 @frozen(kw_only=True)
 class Plan:
-    """The calls of a reply in its order, and what had to be mended. `unfinished` left the reply: cut off."""
+    """The calls of a reply in its order, and what had to be mended."""
 
     calls: tuple[PlannedCall, ...]
     warnings: tuple[Warned, ...]
-    unfinished: bool = False
 
 
 def plan_calls(reply: Reply, *, offered: Collection[str], taken_ids: Iterable[str]) -> Plan:
@@ -43,7 +42,7 @@ def plan_calls(reply: Reply, *, offered: Collection[str], taken_ids: Iterable[st
     for requested in reply.calls:
         planned = _read(requested, offered, used, warnings)
         if planned.error is not None and planned.error.kind == "invalidArguments" and reply.finish == "length":
-            return Plan(calls=(), warnings=(_cut_off(requested),), unfinished=True)
+            return Plan(calls=(), warnings=(_cut_off(requested),))
         calls.append(planned)
     return Plan(calls=tuple(calls), warnings=tuple(warnings))
 

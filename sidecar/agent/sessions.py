@@ -165,12 +165,16 @@ class Sessions:
         """A run of this process by its id."""
         return self._runs.get(run_id)
 
+    def check_new(self, run_id: str) -> None:
+        """Raises -32602 for a runId in use, before anything is made for the run."""
+        if run_id in self._runs:
+            raise invalid_params("params.runId", f"{run_id!r} was used before; choose a new one")
+
     def start(self, session: Session, request: RunRequest) -> Run:
         """Starts a run at once and owns it. Raises RequestError sessionBusy, or -32602 for a runId in use."""
         _refuse_while_busy(session)
         run_id = request.run_id
-        if run_id in self._runs:
-            raise invalid_params("params.runId", f"{run_id!r} was used before; choose a new one")
+        self.check_new(run_id)
         run = Run(run_id=run_id, session_id=session.session_id)
         session.runs[run_id] = self._runs[run_id] = run
         run.task = asyncio.create_task(self._drive(session, run, request), name=f"run {run_id}")

@@ -32,8 +32,8 @@ async def submit(request: Request, params: SubmitParams) -> SubmitResult:
     _check(params)
     settings = _settings(services, params)
     sessions = services.sessions
-    if params.run_id is not None and sessions.find_run(params.run_id) is not None:
-        raise invalid_params("params.runId", f"{params.run_id!r} was used before; choose a new one")
+    if params.run_id is not None:
+        sessions.check_new(params.run_id)
     session = sessions.get(params.session_id) if params.session_id is not None else sessions.create()
     run_id = params.run_id or new_run_id()
 
