@@ -204,7 +204,7 @@ class Client:
             server=self.name,
             timeout_secs=self.server.timeout_secs,
             tail=tail,
-            replies={"ping": lambda params: {}},
+            replies={},
             on_notification=self._notified,
         )
         reading = asyncio.create_task(_read_to_the_end(connection, process))

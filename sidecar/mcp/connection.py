@@ -6,17 +6,20 @@ or the end of the server. What a server sends wrong fails the one request that i
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from sidecar.mcp import envelope
 from sidecar.mcp.envelope import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Answer,
     BrokenAnswer,
     Incoming,
     Junk,
     Refusal,
+    RequestId,
     ServerNotification,
     ServerRequest,
     own_id,
@@ -25,15 +28,21 @@ from sidecar.mcp.framing import Line
 from sidecar.mcp.pending import Pending, PendingRequests, settle
 from sidecar.mcp.progress import OnProgress, Reports, read_report
 from sidecar.mcp.tail import TAIL_BYTES, Tail
-from sidecar.mcp.transport import Transport
+from sidecar.mcp.transport import FailedRequest, Outgoing, Transport
 from sidecar.protocol.errors import ToolError, ToolErrorKind
 from sidecar.protocol.values import JsonObject
+
+Reply = Callable[[JsonObject], Awaitable[JsonObject]]
+"""Answers a request of the server from its params; raises ReplyRefusal where it does not."""
 
 MAX_JUNK_LINES = 1000
 """So many lines in a row without one message, and the program is no MCP server. Own choice."""
 
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 """A server that leaves more than this unread is sent no further requests. Own choice: one largest message."""
+
+MAX_OPEN_REPLIES = 100
+"""Requests of one server that may be worked on at the same time; those beyond are refused. Own choice."""
 
 _MAX_UNSENT_REPLY_BYTES = 1024 * 1024
 
@@ -50,11 +59,21 @@ class ServerRefusalError(Exception):
         self.data = refusal.data
 
 
+class ReplyRefusal(Exception):
+    """A request of the server that is not granted, with the code and the message of its error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
 class Connection:
     """Requests to one server, and its answers, over a transport.
 
-    `replies` says how the server's own requests are answered, `on_notification` hears its notifications; neither
-    may wait. Everything that fails raises ToolError, a refusal of the server ServerRefusalError.
+    `replies` says how the server's own requests are answered, each in a task of its own; `on_notification` hears
+    its notifications and may not wait. Everything that fails raises ToolError, a refusal of the server
+    ServerRefusalError.
     """
 
     def __init__(
@@ -64,7 +83,7 @@ class Connection:
         server: str,
         timeout_secs: float,
         tail: Tail,
-        replies: Mapping[str, Callable[[JsonObject], JsonObject]],
+        replies: Mapping[str, Reply],
         on_notification: Callable[[str, JsonObject], None],
     ) -> None:
         self._transport = transport
@@ -75,6 +94,7 @@ class Connection:
         self._replies = replies
         self._on_notification = on_notification
         self._pending = PendingRequests(self._expired)
+        self._replying: dict[RequestId, asyncio.Task[None]] = {}
         self._crowded: Reports | None = None
         self._junk_lines = 0
         self._ending: str | None = None
@@ -108,7 +128,7 @@ class Connection:
         request_id = self._pending.next_id()
         if on_progress is not None:
             params = {**(params or {}), "_meta": {"progressToken": request_id}}
-        self._send(method, self._encoded(request_id, method, params))
+        self._send(Outgoing(self._encoded(request_id, method, params), request_id, method, params))
         pending = Pending(
             request_id,
             method,
@@ -129,14 +149,14 @@ class Connection:
 
     def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Tells the server something."""
-        self._transport.send(envelope.notification(method, params))
+        self._transport.send(Outgoing(envelope.notification(method, params), None, method, params))
 
     async def read(self) -> None:
         """Takes in what the server sends until it ends; then fails whatever still waits. Runs as a task."""
         try:
-            while self._ending is None and (lines := await self._transport.receive()):
-                for line in lines:
-                    self._take_line(line)
+            while self._ending is None and (received := await self._transport.receive()):
+                for item in received:
+                    self._take_item(item)
                 if self._crowded is not None:
                     await self._crowded.room()
                     self._crowded = None
@@ -151,6 +171,8 @@ class Connection:
             return
         self._ending = ending
         self._ended.set()
+        for replying in self._replying.values():
+            replying.cancel()
         for pending in self._pending.take_all():
             settle(pending, self.error("mcpError", f"{self._name} {ending} before it answered {pending.method}"))
 
@@ -172,22 +194,50 @@ class Connection:
         except (ValueError, TypeError, RecursionError) as error:
             raise self.error("invalidArguments", f"what {method} is given is no JSON: {error}") from None
 
-    def _send(self, method: str, message: bytes) -> None:
+    def _send(self, message: Outgoing) -> None:
+        method = message.method
         if self._ending is not None:
             raise self.error("mcpError", f"{self._name} {self._ending}, so {method} cannot be sent")
         if self._transport.unsent_bytes > MAX_UNSENT_BYTES:
             raise self.error("mcpError", f"{self._name} does not read what it is sent, so {method} is not sent")
         self._transport.send(message)
 
-    def _reply(self, request: ServerRequest) -> None:
+    def _reply_to(self, request: ServerRequest) -> None:
         reply = self._replies.get(request.method)
         if self._transport.unsent_bytes > _MAX_UNSENT_REPLY_BYTES:
             logger.warning("%s asks more than it reads answers; one is left out", self._name)
+        elif request.method == "ping":
+            self._answer(envelope.result(request.id, {}))
         elif reply is None:
             reason = f"{request.method} is not offered by this client"
-            self._transport.send(envelope.error(request.id, METHOD_NOT_FOUND, reason))
+            self._answer(envelope.error(request.id, METHOD_NOT_FOUND, reason))
+        elif request.id in self._replying or len(self._replying) >= MAX_OPEN_REPLIES:
+            self._answer(envelope.error(request.id, INVALID_REQUEST, "too many requests, or this id is in use"))
         else:
-            self._transport.send(envelope.result(request.id, reply(request.params)))
+            replying = asyncio.create_task(self._reply(request, reply))
+            self._replying[request.id] = replying
+            replying.add_done_callback(lambda task: self._replying.pop(request.id, None))
+
+    async def _reply(self, request: ServerRequest, reply: Reply) -> None:
+        """Answers a request of the server, exactly once, unless the server takes it back."""
+        try:
+            answer = envelope.result(request.id, await reply(request.params))
+        except ReplyRefusal as refusal:
+            answer = envelope.error(request.id, refusal.code, refusal.message)
+        except Exception:  # The boundary to whoever answers: the server must hear something.
+            logger.exception("%s of %s could not be answered", request.method, self._name)
+            answer = envelope.error(request.id, INTERNAL_ERROR, "the client failed at this request")
+        self._answer(answer)
+
+    def _answer(self, body: bytes) -> None:
+        if self._ending is None:
+            self._transport.send(Outgoing(body))
+
+    def _taken_back(self, params: JsonObject) -> None:
+        """The server no longer wants an answer (MCP 2025-11-25, basic/utilities/cancellation)."""
+        request_id = params.get("requestId")
+        if isinstance(request_id, int | str | float) and (replying := self._replying.get(request_id)) is not None:
+            replying.cancel()
 
     def _expired(self, pending: Pending) -> None:
         limit = f"{pending.limit_secs:g} s"
@@ -196,14 +246,17 @@ class Connection:
         settle(pending, self.error("mcpTimeout", message))
 
     def _withdraw(self, pending: Pending, reason: str) -> None:
-        if pending.is_cancellable:
+        if pending.is_cancellable and not self._transport.withdraw(pending.id):
             self.notify("notifications/cancelled", {"requestId": pending.id, "reason": reason})
 
     # Receiving ------------------------------------------------------------------------------------------
 
-    def _take_line(self, line: Line) -> None:
+    def _take_item(self, item: Line | FailedRequest) -> None:
         try:
-            for message in envelope.read_line(line):
+            if isinstance(item, FailedRequest):
+                self._settle(self._pending.get(item.id), item.error)
+                return
+            for message in envelope.read_line(item):
                 self._take(message)
         except Exception:  # The reader: what one message sets off must not stop the others.
             logger.exception("a message of %s could not be handled", self._name)
@@ -216,10 +269,13 @@ class Connection:
                 self._settle(self._pending.get(request_id), result)
             case ServerNotification("notifications/progress", params):
                 self._report(params)
+            case ServerNotification("notifications/cancelled", params):
+                self._taken_back(params)
+                self._on_notification(message.method, params)
             case ServerNotification(method, params):
                 self._on_notification(method, params)
             case ServerRequest():
-                self._reply(message)
+                self._reply_to(message)
             case Refusal(id=None):
                 self._settle(self._pending.only(), ServerRefusalError(message))
             case Refusal(request_id):

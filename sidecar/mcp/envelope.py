@@ -64,8 +64,10 @@ class Junk(NamedTuple):
 
 Incoming = Answer | Refusal | BrokenAnswer | ServerRequest | ServerNotification | Junk
 
+INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
 
 
 # Reading ------------------------------------------------------------------------------------------------

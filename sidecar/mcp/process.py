@@ -14,6 +14,7 @@ from typing import cast
 from sidecar.mcp.config import Launch
 from sidecar.mcp.framing import Line, LineSplitter
 from sidecar.mcp.tail import Tail
+from sidecar.mcp.transport import Outgoing
 
 if sys.platform == "win32":
     from sidecar.mcp.windows_tree import ProcessTree
@@ -82,15 +83,22 @@ class ServerProcess:
     def unsent_bytes(self) -> int:
         return self._stdin.get_write_buffer_size()
 
-    def send(self, message: bytes) -> None:
+    def send(self, message: Outgoing) -> None:
         """Writes one line: the first after something came at once, those behind it together in one go."""
         if self._writes_at_once and not self._held:
             self._writes_at_once = False
-            self._write(message)
+            self._write(message.body)
             return
         if not self._held:
             self._loop.call_soon(self._write_held)
-        self._held.append(message)
+        self._held.append(message.body)
+
+    def withdraw(self, request_id: int) -> bool:
+        """On a pipe a message has to say so, in every revision."""
+        return False
+
+    def speaks(self, revision: str) -> None:
+        """All revisions look alike on a pipe."""
 
     async def receive(self) -> Sequence[Line]:
         """The lines that have come; none once stdout has ended."""

@@ -20,9 +20,9 @@ from httpx_sse import EventSource, ServerSentEvent
 
 from sidecar.protocol.errors import ConfigurationError, ModelError, SidecarError
 from sidecar.providers.failures import Endpoint, failed_status, unreadable
-from sidecar.providers.http_environment import Proxy, proxy_for, trusted_certificates
 from sidecar.providers.options import ProviderOptions
 from sidecar.providers.presets import START_COMMANDS
+from sidecar.web.environment import Proxy, proxy_for, trusted_certificates
 
 DRAIN_SECS = 0.2
 """How long the rest of a finished answer is waited for, so that its connection can be used again."""

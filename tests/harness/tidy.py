@@ -16,26 +16,32 @@ ROOT = Path(__file__).resolve().parents[2]
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocol": frozenset(),
+    "web": frozenset({"protocol"}),
     "permissions": frozenset({"protocol"}),
-    "providers": frozenset({"protocol"}),
-    "mcp": frozenset({"protocol"}),
-    "tools": frozenset({"permissions", "mcp", "protocol"}),
-    "agent": frozenset({"tools", "permissions", "providers", "mcp", "protocol"}),
-    "server": frozenset({"agent", "tools", "permissions", "providers", "mcp", "protocol"}),
-    "config": frozenset({"agent", "tools", "permissions", "providers", "mcp", "protocol"}),
-    "app": frozenset({"config", "server", "agent", "tools", "permissions", "providers", "mcp", "protocol"}),
+    "providers": frozenset({"web", "protocol"}),
+    "mcp": frozenset({"web", "protocol"}),
+    "store": frozenset({"protocol"}),
+    "tools": frozenset({"permissions", "mcp", "store", "web", "protocol"}),
+    "agent": frozenset({"tools", "permissions", "providers", "mcp", "store", "protocol"}),
+    "server": frozenset({"agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}),
+    "config": frozenset({"agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}),
+    "app": frozenset(
+        {"config", "server", "agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}
+    ),
     "cli": frozenset({"sidecar_client", "protocol"}),
     "__main__": frozenset({"app", "cli"}),
-    "__init__": frozenset({"agent", "tools", "permissions", "providers", "mcp", "protocol"}),
+    "__init__": frozenset({"agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}),
     "sidecar_client": frozenset(),
 }
 """Which parts of the project a package or top-level module may import, besides itself."""
 
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "protocol": frozenset({"attrs", "cattrs"}),
+    "web": frozenset({"attrs", "httpx"}),
     "permissions": frozenset({"attrs"}),
     "providers": frozenset({"attrs", "httpx", "httpx_sse"}),
-    "mcp": frozenset({"attrs"}),
+    "mcp": frozenset({"attrs", "httpx", "httpx_sse"}),
+    "store": frozenset({"attrs"}),
     "tools": frozenset({"attrs", "cattrs", "jsonschema", "referencing", "regex", "docstring_parser"}),
     "agent": frozenset({"attrs"}),
     "server": frozenset({"attrs", "cattrs", "pygls", "lsprotocol"}),

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from sidecar.mcp import connection as connection_module
-from sidecar.mcp.connection import Connection, ServerRefusalError
+from sidecar.mcp.connection import Connection, ReplyRefusal, ServerRefusalError
 from sidecar.mcp.framing import Line
 from sidecar.mcp.progress import MAX_WAITING_REPORTS
 from sidecar.mcp.tail import Tail
+from sidecar.mcp.transport import FailedRequest, Outgoing
 from sidecar.protocol.errors import ToolError
 
 BOUND_SECS = 5.0
@@ -25,16 +26,29 @@ class Wire:
     def __init__(self) -> None:
         self.unsent_bytes = 0
         self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._coming: asyncio.Queue[list[Line]] = asyncio.Queue()
+        self._coming: asyncio.Queue[list[Line | FailedRequest]] = asyncio.Queue()
 
-    def send(self, message: bytes) -> None:
-        self._sent.put_nowait(json.loads(message))
+    @property
+    def pid(self) -> int | None:
+        return None
 
-    async def receive(self) -> Sequence[Line]:
+    def send(self, message: Outgoing) -> None:
+        self._sent.put_nowait(json.loads(message.body))
+
+    def withdraw(self, request_id: int) -> bool:
+        return False
+
+    def speaks(self, revision: str) -> None:
+        pass
+
+    async def receive(self) -> Sequence[Line | FailedRequest]:
         return await self._coming.get()
 
     async def why_ended(self) -> str:
         return "exited with status 7"
+
+    def kill(self) -> None:
+        pass
 
     async def close(self) -> None:
         self._coming.put_nowait([])
@@ -52,6 +66,10 @@ class Wire:
         texts = [message if isinstance(message, str) else json.dumps(message) for message in messages]
         self._coming.put_nowait([text.encode() for text in texts])
 
+    def fails(self, request_id: int, message: str) -> None:
+        """Lets the transport give up one request."""
+        self._coming.put_nowait([FailedRequest(request_id, ToolError("mcpError", message))])
+
     def answers(self, request_id: int, **result: Any) -> None:
         self.comes({"jsonrpc": "2.0", "id": request_id, "result": result})
 
@@ -60,9 +78,10 @@ class Wire:
 
 
 class Talk:
-    """A connection, its wire, and what it was notified of."""
+    """A connection, its wire, and what it was notified of. `roots/list` is answered when the test lets it."""
 
     def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
         self.wire = Wire()
         self.tail = Tail()
         self.notified: list[tuple[str, Any]] = []
@@ -71,12 +90,24 @@ class Talk:
             server="s",
             timeout_secs=BOUND_SECS,
             tail=self.tail,
-            replies={"ping": lambda params: {}},
+            replies={"roots/list": self._roots, "sampling/createMessage": _refuses, "breaks": _breaks},
             on_notification=lambda method, params: self.notified.append((method, params)),
         )
 
+    async def _roots(self, params: Any) -> dict[str, Any]:
+        await self.may_answer.wait()
+        return {"roots": []}
+
     def asks(self, method: str = "tools/call", **options: Any) -> "asyncio.Task[Any]":
         return asyncio.create_task(self.connection.request(method, {}, **options))
+
+
+async def _refuses(params: Any) -> dict[str, Any]:
+    raise ReplyRefusal(-1, "the user said no")
+
+
+async def _breaks(params: Any) -> dict[str, Any]:
+    raise RuntimeError("a secret of ours")
 
 
 @pytest.fixture
@@ -178,14 +209,14 @@ async def test_the_end_of_the_server_fails_everything_at_once_with_its_last_word
 async def test_requests_of_the_server_are_answered_once_each(talk: Talk) -> None:
     talk.wire.comes(
         {"jsonrpc": "2.0", "id": "p", "method": "ping"},
-        {"jsonrpc": "2.0", "id": 0, "method": "sampling/createMessage", "params": {}},
+        {"jsonrpc": "2.0", "id": 0, "method": "elicitation/create", "params": {}},
         {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": 1}},
     )
     assert await talk.wire.sent() == {"jsonrpc": "2.0", "id": "p", "result": {}}
     assert await talk.wire.sent() == {
         "jsonrpc": "2.0",
         "id": 0,
-        "error": {"code": -32601, "message": "sampling/createMessage is not offered by this client"},
+        "error": {"code": -32601, "message": "elicitation/create is not offered by this client"},
     }
     assert talk.notified == [("notifications/message", {"data": 1})]
     assert not talk.wire.has_sent_more()
@@ -370,3 +401,53 @@ async def test_an_error_of_the_listener_reaches_the_caller(talk: Talk) -> None:
     talk.wire.answers(sent["id"])
     with pytest.raises(LookupError):
         await request
+
+
+async def test_a_request_of_the_server_that_takes_long_holds_up_nothing(talk: Talk) -> None:
+    talk.wire.comes({"jsonrpc": "2.0", "id": "r", "method": "roots/list"})
+    request = talk.asks()
+    sent = await talk.wire.sent()
+    talk.wire.answers(sent["id"], done=True)
+    assert await outcome(request) == {"done": True}
+    talk.may_answer.set()
+    assert await talk.wire.sent() == {"jsonrpc": "2.0", "id": "r", "result": {"roots": []}}
+
+
+async def test_a_request_that_the_server_takes_back_gets_no_answer(talk: Talk) -> None:
+    taken_back = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "r"}}
+    talk.wire.comes({"jsonrpc": "2.0", "id": "r", "method": "roots/list"}, taken_back)
+    talk.wire.comes({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+    assert (await talk.wire.sent())["id"] == "p"
+    talk.may_answer.set()
+    talk.wire.comes({"jsonrpc": "2.0", "id": "q", "method": "ping"})
+    assert (await talk.wire.sent())["id"] == "q"
+
+
+@pytest.mark.parametrize(
+    ("method", "error"),
+    [
+        ("sampling/createMessage", {"code": -1, "message": "the user said no"}),
+        ("breaks", {"code": -32603, "message": "the client failed at this request"}),
+        ("unheard/of", {"code": -32601, "message": "unheard/of is not offered by this client"}),
+    ],
+)
+async def test_a_request_of_the_server_that_is_not_granted_gets_an_error(
+    talk: Talk, method: str, error: dict[str, Any]
+) -> None:
+    talk.wire.comes({"jsonrpc": "2.0", "id": 7, "method": method})
+    assert await talk.wire.sent() == {"jsonrpc": "2.0", "id": 7, "error": error}
+
+
+async def test_a_second_request_of_an_id_that_is_in_use_is_refused(talk: Talk) -> None:
+    asked = {"jsonrpc": "2.0", "id": "r", "method": "roots/list"}
+    talk.wire.comes(asked, asked)
+    assert (await talk.wire.sent())["error"]["code"] == -32600
+
+
+async def test_what_the_transport_could_not_carry_fails_alone(talk: Talk) -> None:
+    lost, other = talk.asks(), talk.asks()
+    first, second = await talk.wire.sent(), await talk.wire.sent()
+    talk.wire.fails(first["id"], "the answer was lost")
+    assert await outcome(lost) == "the answer was lost"
+    talk.wire.answers(second["id"], done=True)
+    assert await outcome(other) == {"done": True}
