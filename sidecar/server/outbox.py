@@ -37,7 +37,7 @@ _ENTRY_BYTES = 200
 DELTAS = (AssistantTextDelta, AssistantReasoningDelta)
 DELTA_TYPES = frozenset(delta.type for delta in DELTAS)
 
-_to_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_to_json = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
 
 _SURROGATES = re.compile(r"(\\u(?:d[89ab]..\\ud[c-f]..|(?!d[89a-f])....)|\\[^u])|\\u....")
 """Every escape of JSON; the group takes all but half a pair of surrogates, which many hosts refuse to read."""

@@ -25,7 +25,8 @@ HIGH_WATER_BYTES = 256 * 1024
 LOW_WATER_BYTES = 64 * 1024
 """At this much or less the writer asks for more."""
 
-_BATCH_BYTES = 64 * 1024
+_HAND_OVER_BYTES = 64 * 1024
+"""At this much the thread is woken, at the latest; waking it costs more than writing a frame. Own choice."""
 
 
 def _nothing() -> None:
@@ -90,7 +91,9 @@ class Writer:
         self.fd = fd
         self._on_broken = on_broken
         self._loop = asyncio.get_running_loop()
-        self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._batches: queue.SimpleQueue[list[bytes] | None] = queue.SimpleQueue()
+        self._batch: list[bytes] = []
+        self._batch_bytes = 0
         # Each count is changed by one thread alone, which spares a lock for every frame.
         self._given_bytes = 0
         self._written_bytes = 0
@@ -120,15 +123,30 @@ class Writer:
 
     def write(self, frame: bytes) -> None:
         """Takes a frame; it is written some time soon, or never where the host has closed its end."""
-        self._given_bytes += len(frame)
-        self._frames.put(frame)
+        size = len(frame)
+        is_idle = self._given_bytes == self._written_bytes
+        self._given_bytes += size
+        if not self._batch:
+            self._loop.call_soon(self._hand_over)
+        self._batch.append(frame)
+        self._batch_bytes += size
+        if is_idle or self._batch_bytes >= _HAND_OVER_BYTES:
+            self._hand_over()
 
     async def close(self, limit_secs: float) -> None:
         """Waits until everything is written, at most so long."""
-        self._frames.put(None)
+        self._hand_over()
+        self._batches.put(None)
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_secs):
                 await self._drained.wait()
+
+    def _hand_over(self) -> None:
+        """Gives the thread what came since the last time: once in each round of the loop, or when it is much."""
+        if self._batch:
+            self._batches.put(self._batch)
+            self._batch = []
+            self._batch_bytes = 0
 
     def _watch(self) -> None:
         """Notices at once that nobody will read any more, where the system can tell without a write."""
@@ -159,17 +177,13 @@ class Writer:
         self._loop.call_soon_threadsafe(self._drained.set)
 
     def _next_batch(self) -> tuple[bytes, bool]:
-        """Waits for a frame and takes those behind it; true when none will follow."""
+        """Waits for frames and takes those behind them; true when none will follow."""
         frames: list[bytes] = []
-        size = 0
-        next_frame = self._frames.get()
-        while next_frame is not None:
-            frames.append(next_frame)
-            size += len(next_frame)
-            if size >= _BATCH_BYTES:
-                return b"".join(frames), False
+        batch = self._batches.get()
+        while batch is not None:
+            frames += batch
             try:
-                next_frame = self._frames.get_nowait()
+                batch = self._batches.get_nowait()
             except queue.Empty:
                 return b"".join(frames), False
         return b"".join(frames), True
