@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from sidecar.agent.history import new_call_id
 from sidecar.agent.reply import Reply, RequestedCall, UnreadableArgumentsError, read_arguments
@@ -41,6 +41,8 @@ def plan_calls(reply: Reply, *, offered: Collection[str], taken_ids: Iterable[st
     warnings: list[Warned] = []
     for requested in reply.calls:
         planned = _read(requested, offered, used, warnings)
+        if planned.error is None and planned.call.tool_name in reply.left_out:
+            planned = evolve(planned, error=_left_out(planned.call.tool_name))
         if planned.error is not None and planned.error.kind == "invalidArguments" and reply.finish == "length":
             return Plan(calls=(), warnings=(_cut_off(requested),))
         calls.append(planned)
@@ -77,6 +79,15 @@ def _offered_name(name: str, offered: Collection[str], warnings: list[Warned]) -
         return name
     warnings.append(Warned(code="toolNameCleaned", message=f"the model asked for {name!r}; {bare} was taken"))
     return bare
+
+
+def _left_out(name: str) -> ToolError:
+    return ToolError(
+        "notFound",
+        f"there is no tool {name!r} for this model: the request left it out, as a warning of the turn says; "
+        "offer fewer tools, or mend what the warning names",
+        tool=name,
+    )
 
 
 def _cut_off(requested: RequestedCall) -> Warned:

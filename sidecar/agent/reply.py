@@ -33,7 +33,10 @@ class RequestedCall:
 
 @frozen(kw_only=True)
 class Reply:
-    """One answer of a model. `finish` is None when the stream broke off."""
+    """One answer of a model. `finish` is None when the stream broke off.
+
+    `left_out` are tools of the request that the provider did not tell the model of.
+    """
 
     text: str
     reasoning: str
@@ -41,6 +44,7 @@ class Reply:
     finish: str | None
     usage: Usage | None
     extras: Any
+    left_out: frozenset[str] = frozenset()
 
 
 @define
@@ -65,6 +69,7 @@ class ReplyFold:
         self._finish: str | None = None
         self._usage: Usage | None = None
         self._extras: Any = None
+        self._left_out: frozenset[str] = frozenset()
 
     @property
     def is_empty(self) -> bool:
@@ -86,8 +91,8 @@ class ReplyFold:
                 self._finish = reason
             case ExtrasPiece(data=data):
                 self._extras = data
-            case WarningPiece():
-                pass  # It is the run's to report, not the reply's.
+            case WarningPiece(left_out=left_out):  # Its words are the run's to report.
+                self._left_out |= frozenset(left_out)
 
     def reply(self) -> Reply:
         """All that has come, in one value."""
@@ -98,6 +103,7 @@ class ReplyFold:
             finish=self._finish,
             usage=self._usage,
             extras=self._extras,
+            left_out=self._left_out,
         )
 
     def _add_call(self, piece: ToolCallPiece) -> None:

@@ -160,7 +160,7 @@ class RunLoop:
             definitions = self._definitions()
             await self._make_room(definitions)
             reply = await self._ask_within(definitions)
-            offered = {definition.name for definition in definitions}
+            offered = {definition.name for definition in definitions} - reply.left_out
             plan = plan_calls(reply, offered=offered, taken_ids=call_ids(self._history))
             usage = self._counted(reply.usage, definitions)
             self._tally.usage += usage

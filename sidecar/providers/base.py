@@ -81,10 +81,14 @@ class ExtrasPiece(Value):
 
 @frozen(kw_only=True, repr=False)
 class WarningPiece(Value):
-    """Something was mended on the way to or from the provider."""
+    """Something was mended on the way to or from the provider.
+
+    `left_out` are tools, by the registry's names, that the model was not told of.
+    """
 
     code: str
     message: str
+    left_out: tuple[str, ...] = ()
 
 
 ModelPiece = TextPiece | ReasoningPiece | ToolCallPiece | UsagePiece | FinishPiece | ExtrasPiece | WarningPiece

@@ -127,8 +127,8 @@ class ToolLowering:
             self._check_properties(parameters)
         except UnmendableSchemaError as error:
             problem = f"tool {definition.name!r} is left out: {error}"
-            left_out = _warning("toolLeftOut", problem)
-            return _Lowered(original=definition, tool=definition, warnings=(left_out,), problem=problem)
+            warning = _warning("toolLeftOut", problem, left_out=(definition.name,))
+            return _Lowered(original=definition, tool=definition, warnings=(warning,), problem=problem)
         warnings: list[WarningPiece] = []
         if notes:
             warnings.append(
@@ -202,11 +202,12 @@ def _too_many(offered: int, taken: int, surplus: list[str]) -> WarningPiece:
         "tooManyTools",
         f"{offered} tools are on offer and the provider takes {taken}: {len(surplus)} were left out "
         f"({_listed(surplus)}); offer fewer by the selector `tools` of the submit, or disable servers",
+        left_out=tuple(surplus),
     )
 
 
-def _warning(code: str, message: str) -> WarningPiece:
-    return WarningPiece(code=code, message=message)
+def _warning(code: str, message: str, *, left_out: tuple[str, ...] = ()) -> WarningPiece:
+    return WarningPiece(code=code, message=message, left_out=left_out)
 
 
 def _listed(notes: list[str]) -> str:

@@ -148,8 +148,9 @@ class _Turn:
                 self._more["usage"] = encode(_usage(usage))
             case ExtrasPiece(data=data):
                 self._more["extras"] = data
-            case WarningPiece(code=code, message=message):
-                self._more.setdefault("warnings", []).append({"code": code, "message": message})
+            case WarningPiece(code=code, message=message, left_out=left_out):
+                warning = {"code": code, "message": message, **({"leftOut": left_out} if left_out else {})}
+                self._more.setdefault("warnings", []).append(warning)
             case FinishPiece():
                 pass  # It was told to `ended` before.
 

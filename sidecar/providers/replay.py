@@ -57,7 +57,7 @@ class Replay:
         turn = self._next_turn(script, place)
         delay_ms = script.delay_ms if turn.delay_ms is None else turn.delay_ms
         for warning in turn.warnings:
-            yield WarningPiece(code=warning.code, message=warning.message)
+            yield WarningPiece(code=warning.code, message=warning.message, left_out=warning.left_out)
         for piece in _pieces(turn, place):
             await asyncio.sleep(delay_ms / 1000)
             yield piece

@@ -106,10 +106,11 @@ class ScriptError:
 
 @frozen(kw_only=True)
 class ScriptWarning:
-    """What the provider mended."""
+    """What the provider mended, and the tools that it left out."""
 
     code: str
     message: str
+    left_out: tuple[str, ...] = ()
 
 
 @frozen(kw_only=True)
