@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sidecar.protocol.values import JsonObject
+from sidecar.providers.json_text import as_json
 from sidecar.providers.object_schema import as_object
 from sidecar.providers.references import REFERENCE_KEYWORDS, References, UnmendableSchemaError
 
@@ -13,6 +14,9 @@ MAX_SCHEMA_DEPTH = 64
 
 MAX_SCHEMA_PARTS = 5_000
 """How many subschemas one may hold once its references are written out, which can double it again and again."""
+
+MAX_SHOWN_CHARACTERS = 80
+"""How much of a value a note shows (own choice)."""
 
 
 def mended_schema(schema: Any) -> tuple[JsonObject, list[str]]:
@@ -203,4 +207,8 @@ def _kind_of(schema: Any) -> JsonObject:
 
 
 def _shown(value: Any) -> str:
-    return repr(value)[:80]
+    """The beginning of a value, as whoever wrote the schema wrote it: in JSON, as far as it is JSON."""
+    try:
+        return as_json(value)[:MAX_SHOWN_CHARACTERS]
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)[:MAX_SHOWN_CHARACTERS]

@@ -164,6 +164,15 @@ def test_a_reference_is_written_out(schema: dict[str, Any], mended: dict[str, An
     assert refusals({**parameters, "type": "object"}) == []
 
 
+def test_a_note_shows_what_was_mended_as_it_was_written() -> None:
+    _, notes = mended_schema({**of(a=True), "required": None, "title": {"sub": [False]}})
+    assert notes == [
+        "/properties/a: true was written as an object",
+        "/required: null was left out",
+        '/title: {"sub":[false]} was left out',
+    ]
+
+
 def test_a_recursion_is_written_out_once_and_then_ends() -> None:
     node = of(value={"type": "string"}, children={"type": "array", "items": {"$ref": "#/$defs/Node"}})
     parameters, notes = mended_schema({**of(tree={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}})
