@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from sidecar.mcp.env_file import EnvFileError, read_env_file
 from sidecar.mcp.environment import child_environment, find_program
 from sidecar.mcp.placeholders import PlaceholderError, Surroundings, expand
 from sidecar.protocol.codec import DecodeError, decode
@@ -35,13 +36,14 @@ _SHORTEST_SECRET = 6
 class StdioServer:
     """How to start a server that speaks over stdin and stdout.
 
-    A number in `env` stands for its text, None takes a variable away. `inherit_env` names variables of ours that
-    the server sees too. `permissions` maps a glob over tool names to the permissions that such a tool needs.
+    A number in `env` stands for its text, None takes a variable away. `env_file` names a file of more variables,
+    which `env` outweighs; `inherit_env` names variables of ours that the server sees too. `permissions` maps a glob over tool names to the permissions that such a tool needs.
     """
 
     command: str
     args: tuple[str, ...] = field(default=(), repr=False)
     env: dict[str, str | int | None] = field(factory=dict, repr=False)
+    env_file: str | None = None
     cwd: str | None = None
     inherit_env: tuple[str, ...] = ()
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
@@ -114,7 +116,8 @@ def plan_launch(
     cwd = folder / server.cwd if server.cwd else folder
     if not cwd.is_dir():
         raise ConfigurationError(f"{path}.cwd: {str(cwd)!r} is not a folder", path=f"{path}.cwd")
-    own = {name: None if value is None else str(value) for name, value in server.env.items()}
+    own: dict[str, str | None] = dict(_of_env_file(server, path, folder))
+    own |= {name: None if value is None else str(value) for name, value in server.env.items()}
     child = child_environment(environ, inherit=server.inherit_env, own=own)
     program = find_program(server.command, environ=child, folder=folder)
     if program is None:
@@ -122,6 +125,22 @@ def plan_launch(
     secrets = (*inputs, *(value for name, value in own.items() if value and _SECRET_NAME.search(name)))
     secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
     return Launch(program=program, args=server.args, environ=child, folder=cwd, secrets=secrets)
+
+
+def _of_env_file(server: StdioServer, path: str, folder: Path) -> dict[str, str]:
+    """The variables of `env_file`. Raises ConfigurationError, which shows nothing of what it holds."""
+    if server.env_file is None:
+        return {}
+    file = folder / server.env_file
+    try:
+        return read_env_file(file.read_text("utf-8"))
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        reason = "must be written in UTF-8"
+    except EnvFileError as error:
+        reason = str(error)
+    raise ConfigurationError(f"{path}.envFile: {str(file)!r}: {reason}", path=f"{path}.envFile")
 
 
 def _refuse_http(given: Mapping[str, Any], path: str) -> None:
@@ -146,6 +165,8 @@ def _texts(server: StdioServer) -> Iterator[tuple[str, str]]:
     yield "command", server.command
     yield from ((f"args[{index}]", text) for index, text in enumerate(server.args))
     yield from ((f"env.{name}", value) for name, value in server.env.items() if isinstance(value, str))
+    if server.env_file is not None:
+        yield "envFile", server.env_file
     if server.cwd is not None:
         yield "cwd", server.cwd
 
@@ -157,6 +178,7 @@ def _with_texts(server: StdioServer, change: Callable[[str, str], str]) -> Stdio
         command=changed["command"],
         args=tuple(changed[f"args[{index}]"] for index in range(len(server.args))),
         env={name: changed.get(f"env.{name}", value) for name, value in server.env.items()},
+        env_file=changed.get("envFile"),
         cwd=changed.get("cwd"),
     )
 

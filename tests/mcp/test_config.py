@@ -151,3 +151,49 @@ def test_secrets_are_known_by_the_name_of_their_variable_and_never_shown(tmp_pat
     launch = plan_launch(server, path=PATH, environ={}, folder=tmp_path, inputs=("s3cr3t-3",))
     assert launch.secrets == ("s3cr3t-3", "s3cr3t-1")
     assert "s3cr3t" not in repr(launch) + repr(server)
+
+
+# envFile ------------------------------------------------------------------------------------------------
+
+
+def planned(folder: Path, **entry: Any) -> dict[str, str]:
+    server = decode_server("git", {"command": sys.executable, **entry})
+    return plan_launch(server, path=PATH, environ={}, folder=folder).environ
+
+
+def test_variables_come_from_a_file_and_the_entry_outweighs_them(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "\ufeff# made by hand\n\nA=1\r\nexport B = \"two\\nlines\" # note\nC='x # y'\nD=plain value # note\n"
+        'E=\nF=a#b\nG=gone\nH="over\ntwo"\nA=last',
+        encoding="utf-8",
+    )
+    environ = planned(tmp_path, envFile=".env", env={"D": "mine", "G": None})
+    assert environ == {
+        "A": "last",
+        "B": "two\nlines",
+        "C": "x # y",
+        "D": "mine",
+        "E": "",
+        "F": "a#b",
+        "H": "over\ntwo",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"A=1\n\nsk-secret\n", "line 3 must be NAME=value"),
+        (b"A=1\n=x", "line 2 must be NAME=value"),
+        (b"A=\xff", "must be written in UTF-8"),
+    ],
+)
+def test_a_file_of_variables_that_cannot_be_used_fails_by_its_path_alone(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    file = tmp_path / ".env"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigurationError) as caught:
+        planned(tmp_path, envFile=".env")
+    assert str(caught.value) == f"{PATH}.envFile: {str(file)!r}: {reason}"
