@@ -99,7 +99,13 @@ def _no_number(constant: str) -> None:
     """NaN and Infinity are no JSON; null stands in for them, as JavaScript writes them."""
 
 
-_decoder = json.JSONDecoder(parse_constant=_no_number)
+def _number(digits: str) -> float | None:
+    """A fraction; None for 1e999, which is JSON, but more than a float holds and than we could pass on."""
+    number = float(digits)
+    return number if isfinite(number) else None
+
+
+_decoder = json.JSONDecoder(parse_constant=_no_number, parse_float=_number)
 _SPACE = re.compile(r"\s*")
 
 

@@ -175,6 +175,11 @@ def banner(call: Call) -> Json:
     return text("after the banner")
 
 
+def unstructured(call: Call) -> Json:
+    """Promises structured content in its output schema, and gives none."""
+    return text("ok")
+
+
 def change_tools(call: Call) -> Json:
     """Adds a tool, and says so `times` times, within `secs`."""
     with _state.lock:
@@ -253,6 +258,7 @@ TOOLS: dict[str, Tool] = {
         size,
         stderr_flood,
         banner,
+        unstructured,
         change_tools,
         received,
         ask_client,
@@ -305,6 +311,13 @@ def _pretty(request_id: Any) -> None:
     write(json.dumps(message, indent=2).encode() + b"\n")
 
 
+def _storm(request_id: Any) -> None:
+    """2000 notifications, and then the answer."""
+    for number in range(2000):
+        notify("notifications/message", {"level": "debug", "data": f"line {number}"})
+    answer(request_id, json.loads(_OK))
+
+
 def _python_repr(request_id: Any) -> None:
     write(repr({"jsonrpc": "2.0", "id": request_id, "result": {"content": []}}).encode() + b"\n")
 
@@ -326,6 +339,9 @@ GARBAGE: dict[str, Callable[[Any], None]] = {
     "cut off": _raw('{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"te'),
     "cut off before id": _raw('{"jsonrpc":"2.0","result":{"content":[{"type":"te'),
     "oversized": _oversized,
+    "id true": _raw('{"jsonrpc":"2.0","id":true,"result":' + _OK + "}"),
+    "control character": _content('{"content":[{"type":"text","text":"a\x01b"}]}'),
+    "endless number": _content('{"content":[],"structuredContent":' + "7" * 5000 + "}"),
     # Odd but clear: the call must succeed.
     "no jsonrpc": _raw('{"id":ID,"result":' + _OK + "}"),
     "float id": _raw('{"jsonrpc":"2.0","id":ID.0,"result":' + _OK + "}"),
@@ -351,6 +367,34 @@ GARBAGE: dict[str, Callable[[Any], None]] = {
     "bad progress": _raw(
         '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":{},"progress":"x"}}\n'
         '{"jsonrpc":"2.0","id":ID,"result":' + _OK + "}"
+    ),
+    "notifications nobody knows": _raw(
+        '{"jsonrpc":"2.0","method":"notifications/of/the/future","params":[1]}\n'
+        '{"jsonrpc":"2.0","method":"notifications/message","params":null}\n'
+        '{"jsonrpc":"2.0","id":ID,"result":' + _OK + "}"
+    ),
+    "requests nobody knows": _raw(
+        '{"jsonrpc":"2.0","id":"q1","method":"no/such","params":{}}\n{"jsonrpc":"2.0","id":null,"method":"no/such"}\n'
+        '{"jsonrpc":"2.0","id":ID,"method":"no/such"}\n{"jsonrpc":"2.0","id":ID,"result":' + _OK + "}"
+    ),
+    "invented progress token": _raw(
+        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"mine","progress":1}}\n'
+        '{"jsonrpc":"2.0","id":ID,"result":' + _OK + "}"
+    ),
+    "cancels what it answers": _raw(
+        '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":ID}}\n'
+        '{"jsonrpc":"2.0","id":ID,"result":' + _OK + "}"
+    ),
+    "storm": _storm,
+    "long line": _content('{"content":[{"type":"text","text":"' + "x" * 200_000 + '"}]}'),
+    "infinite number": _content(
+        '{"content":[{"type":"text","text":"ok"},{"type":"hologram","at":1e999}],"structuredContent":{"value":1e999}}'
+    ),
+    "nearly too deep": _content(
+        '{"content":[{"type":"text","text":"ok"}],"structuredContent":' + '{"a":' * 500 + "1" + "}" * 501
+    ),
+    "result of another revision": _raw(
+        '{"jsonrpc":"2.0","id":ID,"result":{"toolResult":"old","content":[{"type":"text","text":"ok"}],"new":[1]}}'
     ),
     "no newline, then exit": _no_newline_then_exit,
     "content missing": _content("{}"),
@@ -405,6 +449,22 @@ def initialize(request: Json) -> None:
     )
 
 
+def discover(request: Json) -> None:
+    """A server that has never heard of it: a refusal, or what `--on-discover` says."""
+    match _state.options.on_discover:
+        case "exit":
+            os._exit(1)
+        case "silent":
+            return
+        case "warn":
+            sys.stderr.buffer.write(b"unknown field in params\n" * 20_000)
+            sys.stderr.flush()
+        case "empty":
+            answer(request["id"], {})
+            return
+    refuse(request["id"], -32601, "unknown method")
+
+
 def list_tools(request: Json) -> None:
     """One page of tools: `--pages` cuts the list into so many, `--cursor` makes it end oddly."""
     options = _state.options
@@ -433,7 +493,11 @@ def list_tools(request: Json) -> None:
 
 def _entry(name: str) -> Json:
     description = (TOOLS[name].__doc__ or name) if name in TOOLS else name
-    return {"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}}
+    entry = {"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}}
+    return {**entry, "outputSchema": PROMISED} if name == "unstructured" else entry
+
+
+PROMISED: Json = {"type": "object", "properties": {"value": {"type": "integer"}}, "required": ["value"]}
 
 
 BROKEN_TOOLS: list[Any] = [
@@ -495,7 +559,7 @@ def handle(message: Json) -> None:
         if call is not None:
             call.cancelled.set()
     if "id" in message:
-        handlers = {"initialize": initialize, "tools/list": list_tools}
+        handlers = {"initialize": initialize, "server/discover": discover, "tools/list": list_tools}
         handlers.get(method, lambda request: refuse(request["id"], -32601, "unknown method"))(message)
 
 
@@ -508,6 +572,11 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--exit", type=int, metavar="STATUS", help="exit at once")
     parser.add_argument("--exit-unless", metavar="FILE", help="exit with status 4 where FILE is not there")
     parser.add_argument("--never-initialize", action="store_true", help="do not answer initialize")
+    parser.add_argument(
+        "--on-discover",
+        choices=("exit", "silent", "warn", "empty"),
+        help="what to do on server/discover, instead of refusing it",
+    )
     parser.add_argument(
         "--early-messages", action="store_true", help="notify and ask before the initialize answer"
     )

@@ -1,131 +1,131 @@
 """Servers that answer what they should not, or die. Every call ends, soon, and the next one works.
 
-Source: own choice; the faults are those that servers in the field were seen to have.
+Source: own choice; the faults are those that servers in the field were seen to have, as `mcp_faults` lists them.
 """
 
 import asyncio
-import signal
+from pathlib import Path
 
 import pytest
 
+from sidecar.mcp.client import Client
 from sidecar.mcp.results import McpCallResult
 from sidecar.protocol.errors import ToolError
-from sidecar.protocol.values import TextBlock, UnknownBlock
+from tests.harness.mcp_faults import ANSWERS, ENDINGS, OK, STARTS, Ending, Start, text
 from tests.harness.mcp_server import GARBAGE
-from tests.mcp.conftest import StartClient
+from tests.harness.processes import living
+from tests.mcp.conftest import StartClient, connected, new_client
 
 BOUND_SECS = 5.0
 """For a call whose answer is no good; its own limit, in these tests, is 30 s."""
 
-OK = McpCallResult(content=(TextBlock(text="ok"),))
+PREFIX = "server 's' "
 
-REASONS = {
-    "result null": "failed at tools/call: the result in its answer is null instead of an object",
-    "result text": "failed at tools/call: the result in its answer is a string instead of an object",
-    "result number": "failed at tools/call: the result in its answer is a number instead of an object",
-    "neither result nor error": "failed at tools/call: its answer has neither a result nor an error",
-    "error text": "refused 'garbage': broken",
-    "error code text": "refused 'garbage': broken",
-    "error without message": "refused 'garbage': an error without a message",
-    "error without id": "refused 'garbage': broken",
-    "error with id null": "refused 'garbage': broken",
-    "deep": "failed at tools/call: its answer is nested too deeply",
-    "pretty": "failed at tools/call: its answer is spread over several lines",
-    "python repr": "failed at tools/call: its answer is no JSON",
-    "cut off": "failed at tools/call: its answer is no JSON",
-    "cut off before id": "failed at tools/call: its answer is no JSON",
-    "oversized": "failed at tools/call: its answer is longer than this client takes",
-}
 
-RESULTS = {
-    "no jsonrpc": OK,
-    "float id": OK,
-    "text id": OK,
-    "error null": OK,
-    "batch": OK,
-    "two on a line": OK,
-    "talk behind it": OK,
-    "carriage return": OK,
-    "surrogate": McpCallResult(content=(TextBlock(text="half � pair"),)),
-    "bad utf-8": McpCallResult(content=(TextBlock(text="bad � byte"),)),
-    "nan": McpCallResult(content=(TextBlock(text="ok"),), structured_content={"value": None}),
-    "line separators": McpCallResult(content=(TextBlock(text="a\u2028b\u2029c\u0085d"),)),
-    "byte by byte": McpCallResult(content=(TextBlock(text="ünï\u2028✓"),)),
-    "unknown id first": OK,
-    "twice": OK,
-    "bad progress": OK,
-    "no newline, then exit": OK,
-    "content missing": McpCallResult(),
-    "content null": McpCallResult(),
-    "content text": OK,
-    "content of unknown kind": McpCallResult(
-        content=(
-            UnknownBlock(raw={"type": "hologram", "data": "…"}),
-            TextBlock(text='{"type": "text"}'),
-            UnknownBlock(raw={"type": "unknown", "value": 7}),
-        )
-    ),
-}
+async def outcome(client: Client, tool: str, **arguments: object) -> McpCallResult | str:
+    """A call's result, or the message of its error without the server's name."""
+    try:
+        return await asyncio.wait_for(client.call_tool(tool, arguments), BOUND_SECS)
+    except ToolError as error:
+        assert error.kind == "mcpError"
+        return error.message.removeprefix(PREFIX)
+    except TimeoutError:
+        return "hangs"
+
+
+def as_expected(got: McpCallResult | str, expected: McpCallResult | str) -> McpCallResult | str:
+    """What was expected, where an error begins like that."""
+    is_error = isinstance(got, str) and isinstance(expected, str)
+    return expected if is_error and got.startswith(expected) else got
 
 
 def test_every_kind_of_garbage_is_tested() -> None:
-    assert set(GARBAGE) == set(REASONS) | set(RESULTS)
+    assert set(GARBAGE) == set(ANSWERS)
 
 
-@pytest.mark.parametrize("kind", REASONS)
-async def test_an_answer_that_cannot_be_used_fails_its_call_alone(start_client: StartClient, kind: str) -> None:
+async def test_an_odd_answer_is_taken_and_a_broken_one_fails_its_call_alone(start_client: StartClient) -> None:
     client = await start_client()
+    pid = client.pid
+    for kind, expected in ANSWERS.items():
+        if kind == "no newline, then exit":
+            continue
+        got = await outcome(client, "garbage", kind=kind)
+        assert as_expected(got, expected) == expected, kind
+        assert await outcome(client, "echo", text=kind) == text(kind)
+    assert client.pid == pid
+
+
+async def test_a_last_line_without_an_end_is_taken(start_client: StartClient) -> None:
+    client = await start_client()
+    assert await outcome(client, "garbage", kind="no newline, then exit") == OK
+    assert await asyncio.wait_for(client.wait_ended(), BOUND_SECS) == "exited with status 0"
+
+
+async def test_broken_answers_among_many_calls_fail_those_that_they_name(start_client: StartClient) -> None:
+    client = await start_client()
+    kinds = [kind for kind in ANSWERS if kind not in NAMELESS]
+    broken = asyncio.gather(*(outcome(client, "garbage", kind=kind) for kind in kinds))
+    good = asyncio.gather(*(outcome(client, "echo", text=str(number)) for number in range(100)))
+    assert await good == [text(str(number)) for number in range(100)]
+    expected = [ANSWERS[kind] for kind in kinds]
+    assert list(map(as_expected, await broken, expected)) == expected
+
+
+NAMELESS = ("no newline, then exit", "oversized", "error without id", "error with id null", "id true")
+NAMELESS += ("cut off before id",)
+"""Answers that do not say whose they are, one that takes long, and one that ends the server."""
+
+
+async def test_an_answer_that_may_be_anybodys_costs_one_call_its_own_limit(start_client: StartClient) -> None:
+    client = await start_client(timeoutSecs=0.5)
+    slow = asyncio.create_task(client.call_tool("slow", {"secs": 0.3}))
     with pytest.raises(ToolError) as caught:
-        await asyncio.wait_for(client.call_tool("garbage", {"kind": kind}), BOUND_SECS)
-    assert caught.value.kind == "mcpError"
-    assert caught.value.message.startswith(f"server 's' {REASONS[kind]}")
-    result = await asyncio.wait_for(client.call_tool("echo", {"text": "ok"}), BOUND_SECS)
-    assert result == OK
+        await client.call_tool("garbage", {"kind": "cut off before id"})
+    assert caught.value.kind == "mcpTimeout"
+    assert await slow == text("slept")
 
 
-@pytest.mark.parametrize("kind", RESULTS)
-async def test_an_odd_answer_is_taken(start_client: StartClient, kind: str) -> None:
-    client = await start_client()
-    result = await asyncio.wait_for(client.call_tool("garbage", {"kind": kind}), BOUND_SECS)
-    assert result == RESULTS[kind]
+async def test_a_server_starts_however_oddly_or_fails_in_time(tmp_path: Path) -> None:
+    async def started(name: str, start: Start) -> str | None:
+        options = (*start.options, "--pids", str(tmp_path / name))
+        client = new_client(*options, on_warning=lambda warning: None, **start.fields)
+        try:
+            await client.connect()
+            await client.tools()
+            assert await outcome(client, "echo", text="ok") == OK
+            return None
+        except ToolError as error:
+            return error.message.removeprefix(PREFIX)
+        finally:
+            await client.close()
 
-
-@pytest.mark.parametrize(
-    "options", [("--bom",), ("--banner", "Server 1.0 on stdio"), ("--stderr-flood", "2000000")]
-)
-async def test_noise_at_the_start_does_no_harm(start_client: StartClient, options: tuple[str, ...]) -> None:
-    client = await asyncio.wait_for(start_client(*options), BOUND_SECS)
-    assert await client.call_tool("echo", {"text": "ok"}) == OK
+    async with asyncio.timeout(3 * BOUND_SECS):
+        got = dict(zip(STARTS, await asyncio.gather(*map(started, STARTS, STARTS.values())), strict=True))
+    expected = {name: start.error for name, start in STARTS.items()}
+    assert {name: error and error[: len(expected[name] or error)] for name, error in got.items()} == expected
+    assert living(int(pid) for name in STARTS for pid in (tmp_path / name).read_text().split()) == set()
 
 
 @pytest.mark.parametrize(("tool", "words"), [("banner", "after the banner"), ("stderr_flood", "flooded")])
 async def test_noise_during_a_call_does_no_harm(start_client: StartClient, tool: str, words: str) -> None:
     client = await start_client()
-    result = await asyncio.wait_for(client.call_tool(tool, {}), BOUND_SECS)
-    assert result == McpCallResult(content=(TextBlock(text=words),))
+    assert await outcome(client, tool) == text(words)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "ending"),
-    [
-        ("die", {"status": 3}, "exited with status 3"),
-        ("die_by_signal", {"signal": int(signal.SIGKILL)}, "was ended by SIGKILL"),
-        ("die_by_signal", {"signal": int(signal.SIGSEGV)}, "was ended by SIGSEGV"),
-        ("close_stdout", {}, "closed its stdout"),
-        ("close_stdin", {}, "closed its stdin"),
-    ],
-)
-async def test_the_end_of_a_server_ends_all_its_calls_at_once(
-    start_client: StartClient, tool: str, arguments: dict[str, int], ending: str
-) -> None:
+async def test_content_without_the_structure_that_was_promised_is_not_lost(start_client: StartClient) -> None:
     client = await start_client()
-    waiting = [asyncio.create_task(client.call_tool("silent", {})) for _ in range(3)]
-    waiting.append(asyncio.create_task(client.call_tool(tool, arguments)))
-    errors = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), BOUND_SECS)
-    for error in errors:
-        assert isinstance(error, ToolError)
-        assert (error.kind, error.message) == ("mcpError", f"server 's' {ending} before it answered tools/call")
-    assert await asyncio.wait_for(client.wait_ended(), BOUND_SECS) == ending
+    assert (await client.call_tool("unstructured", {})).content == OK.content
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+async def test_the_end_of_a_server_ends_all_its_calls_at_once(ending: Ending, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    async with connected("--pids", str(pids)) as client:
+        waiting = [outcome(client, "silent") for _ in range(3)]
+        said = await asyncio.gather(*waiting, outcome(client, ending.tool, **ending.arguments))
+        assert said == [f"{ending.said} before it answered tools/call"] * 4
+        assert await asyncio.wait_for(client.wait_ended(), BOUND_SECS) == ending.said
+    assert living(map(int, pids.read_text().split())) == set()
 
 
 async def test_the_last_words_of_a_server_are_in_the_error(start_client: StartClient) -> None:
@@ -137,8 +137,7 @@ async def test_the_last_words_of_a_server_are_in_the_error(start_client: StartCl
 
 async def test_a_server_that_exits_while_its_child_holds_stdout_has_ended(start_client: StartClient) -> None:
     client = await start_client("--grandchild", "group")
-    with pytest.raises(ToolError, match="exited with status 3"):
-        await asyncio.wait_for(client.call_tool("die", {}), BOUND_SECS)
+    assert await outcome(client, "die") == "exited with status 3 before it answered tools/call"
 
 
 async def test_a_server_that_reads_nothing_fails_its_calls_in_time(start_client: StartClient) -> None:
@@ -151,9 +150,5 @@ async def test_a_server_that_reads_nothing_fails_its_calls_in_time(start_client:
 
 async def test_large_arguments_and_results_pass(start_client: StartClient) -> None:
     client = await start_client()
-    assert await client.call_tool("size", {"text": "é" * 3_000_000}) == McpCallResult(
-        content=(TextBlock(text="3000000"),)
-    )
-    (block,) = (await client.call_tool("huge", {"bytes": 20_000_000})).content
-    assert isinstance(block, TextBlock)
-    assert len(block.text) == 20_000_000
+    assert await outcome(client, "size", text="é" * 3_000_000) == text("3000000")
+    assert await outcome(client, "huge", bytes=20_000_000) == text("x" * 20_000_000)
