@@ -14,16 +14,21 @@ from sidecar.providers.presets import PRESETS
 LIST_TIMEOUT_SECS = 5.0
 """How long `models/list` waits for one provider (own choice)."""
 
-OPENAI_DEFAULT_MODEL = "gpt-4.1-mini"
-"""What a bare OPENAI_API_KEY gets: small, cheap, good at calling tools (own choice; OPENAI_MODEL overrides)."""
+DEFAULT_MODELS: Mapping[str, str] = {"openai": "gpt-4.1-mini", "anthropic": "claude-haiku-4-5"}
+"""What a bare key gets: small, cheap, good at calling tools (own choice). The first provider that can be reached
+counts; OPENAI_MODEL and ANTHROPIC_MODEL name other models."""
 
 
 def default_model(environ: Mapping[str, str]) -> str | None:
-    """The model of a sidecar that was told none: OpenAI's, where its variables say how to reach it."""
-    if environ.get("OPENAI_MODEL"):
-        return f"openai/{environ['OPENAI_MODEL']}"
-    if environ.get("OPENAI_API_KEY") and not environ.get("OPENAI_BASE_URL"):
-        return f"openai/{OPENAI_DEFAULT_MODEL}"
+    """The model of a sidecar that was told none: that of a provider whose variables say how to reach it.
+
+    Which models a server behind a base URL of one's own has, nobody but its owner knows.
+    """
+    for provider, model in DEFAULT_MODELS.items():
+        if named := environ.get(f"{provider.upper()}_MODEL"):
+            return f"{provider}/{named}"
+        if environ.get(f"{provider.upper()}_API_KEY") and not environ.get(f"{provider.upper()}_BASE_URL"):
+            return f"{provider}/{model}"
     return None
 
 
@@ -53,7 +58,7 @@ class Models:
         if full is None:
             raise ConfigurationError(
                 "no model is configured: set `model` to 'provider/model' (for example 'ollama/qwen3'), "
-                "or put a key into OPENAI_API_KEY",
+                "or put a key into OPENAI_API_KEY or ANTHROPIC_API_KEY",
                 path="model",
             )
         provider_name, slash, model = full.partition("/")

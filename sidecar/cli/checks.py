@@ -24,7 +24,7 @@ OLDEST_PYTHON = (3, 11)
 PACKAGES = ("pygls", "attrs", "cattrs", "httpx", "httpx-sse", "jsonschema", "platformdirs")
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY")
-PLACE_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_MODEL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST")
+PLACE_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_MODEL", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "OLLAMA_HOST")
 """The variables that providers known by name look at; see README.md."""
 
 KNOWN_OPTIONS: Mapping[str, tuple[str, ...]] = {

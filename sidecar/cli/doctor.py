@@ -118,7 +118,7 @@ async def _model_checks(sidecar: Sidecar) -> list[Check]:
 def _no_model(listed: list[str]) -> Check:
     example = listed[0] if listed else "ollama/qwen3"
     found = f"; within reach: {', '.join(listed[:5])}" if listed else " and none is within reach"
-    fix = f"set OPENAI_API_KEY, or `model` in the configuration, or say --model {example}"
+    fix = f"set OPENAI_API_KEY or ANTHROPIC_API_KEY, or `model` in the configuration, or say --model {example}"
     return Check(status="fail", subject="model", message=f"none is chosen{found}", fix=fix)
 
 
