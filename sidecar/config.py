@@ -81,6 +81,9 @@ LONGEST_APPROVAL_SECS = 365 * 24 * 3600.0
 DEFAULT_APPROVAL_TIMEOUT_SECS = 300.0
 """Five minutes: long enough to read a diff, short enough that a forgotten question ends (own choice)."""
 
+LEAST_MAX_FRAME_BYTES = 1024
+"""Below this a host locks itself out: `shutdown` and small answers must still come through. Own choice."""
+
 _MERGED_BY_NAME = ("providers", "mcpServers", "permissions", "cycle", "store")
 
 
@@ -113,7 +116,8 @@ def read_options(raw: JsonObject, *, path: str) -> Options:
 
 def _faults(options: Options) -> Iterator[tuple[str, str]]:
     """What a type cannot say: where, and what is wrong there."""
-    yield from _number_faults("", {"maxFrameBytes": options.max_frame_bytes})
+    if options.max_frame_bytes is not None and options.max_frame_bytes < LEAST_MAX_FRAME_BYTES:
+        yield "maxFrameBytes", f"must be at least {LEAST_MAX_FRAME_BYTES}, not {options.max_frame_bytes}"
     if options.model is not None and not all(options.model.partition("/")):
         yield "model", f"must be written as 'provider/model', not {options.model!r}"
     for index, folder in enumerate(options.workspace_folders or ()):

@@ -53,7 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    _add_common(parser, default=None)
+    _add_common(parser, default=None, tools="tools")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     for name, summary, add_flags in (
         ("serve", "serve one host on stdin and stdout, as an editor starts it", None),
@@ -63,7 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
         ("doctor", "check configuration, keys, model and MCP servers", _add_json),
     ):
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        _add_common(command, default=argparse.SUPPRESS)
+        # argparse lets a command's flags replace those before it; tools are all meant.
+        _add_common(command, default=argparse.SUPPRESS, tools="more_tools")
         if add_flags:
             add_flags(command)
     return parser
@@ -74,14 +75,15 @@ def serve_flags(flags: argparse.Namespace) -> list[str]:
     files = {"--config": flags.config, "--log-file": flags.log_file}
     words = {"--model": flags.model, "--log-level": flags.log_level}
     given = {**{flag: file and str(Path(file).absolute()) for flag, file in files.items()}, **words}
-    tools = [str(Path(entry).absolute()) if entry.endswith(".py") else entry for entry in flags.tools or ()]
+    entries = [*(flags.tools or ()), *getattr(flags, "more_tools", ())]
+    tools = [str(Path(entry).absolute()) if entry.endswith(".py") else entry for entry in entries]
     return [
         *(word for flag, value in given.items() if value is not None for word in (flag, value)),
         *(word for entry in tools for word in ("--tools", entry)),
     ]
 
 
-def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+def _add_common(parser: argparse.ArgumentParser, *, default: str | None, tools: str) -> None:
     group = parser.add_argument_group("settings")
     group.add_argument("--model", default=default, help="which model, as provider/model")
     group.add_argument(
@@ -92,6 +94,7 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None
     )
     group.add_argument(
         "--tools",
+        dest=tools,
         action="append",
         default=default,
         metavar="FILE.py",

@@ -73,6 +73,8 @@ def check_options(name: str, options: ProviderOptions) -> None:
             raise _wrong(name, place, f"must be more than 0, not {limit}")
     if options.base_url is not None and not _is_http_url(options.base_url):
         raise _wrong(name, "baseUrl", "must be a URL such as 'http://127.0.0.1:8080/v1', with http or https")
+    if options.api_key is not None and not _is_header_value(options.api_key.strip()):
+        raise _wrong(name, "apiKey", "holds characters that no key has, such as a line break")
     if options.record is not None and options.record in ("", options.file):
         raise _wrong(name, "record", "must name a file, and another one than the script that is played")
     for parameter in options.parameters or {}:

@@ -312,3 +312,8 @@ def test_paths_given_as_flags_hold_wherever_the_sidecar_works(
         *("--log-file", str(tmp_path / "b.log")),
         *("--model", "m/x"),
     ]
+
+
+def test_tools_before_and_after_the_command_are_all_loaded() -> None:
+    flags = build_parser().parse_args(["--tools", "one:a", "ask", "--tools", "two:b", "--tools", "three:c", "hi"])
+    assert serve_flags(flags) == [*("--tools", "one:a"), *("--tools", "two:b"), *("--tools", "three:c")]

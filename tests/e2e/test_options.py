@@ -43,11 +43,15 @@ def test_nothing_said_is_fine(said: Any, spawned: Wire) -> None:
         ({"workspaceFolders": [{"uri": ""}]}, ".workspaceFolders[0].uri"),
         ({"workspaceFolders": [{"uri": "file://"}]}, ".workspaceFolders[0].uri"),
         ({"workspaceFolders": [{"uri": "src"}]}, ".workspaceFolders[0].uri"),
+        ({"maxFrameBytes": 1}, ".maxFrameBytes"),
+        ({"maxFrameBytes": 1023}, ".maxFrameBytes"),
+        ({"providers": {"x": {"baseUrl": "http://h", "apiKey": "sk-secret\n2"}}}, ".providers.x.apiKey"),
     ],
 )
 def test_a_bad_option_is_refused_by_its_path(said: Any, path: str, spawned: Wire) -> None:
     error = initialize(spawned, said)["error"]
     assert (error["code"], error["data"]["path"]) == (-32602, f"params.initializationOptions{path}")
+    assert "secret" not in str(error)
     assert "result" in initialize(spawned, {}), "initialize may be sent again"
 
 

@@ -96,6 +96,7 @@ def test_secrets_are_not_shown() -> None:
         ({"headers": {"X Title": "a"}}, "headers"),
         ({"headers": {"X-Title": "a\nb"}}, "headers.X-Title"),
         ({"headers": {"X-Title": "é"}}, "headers.X-Title"),
+        ({"api_key": "sk-secret\nsecond", "base_url": "http://h"}, "apiKey"),
         ({"api": "openai-chat"}, "baseUrl"),
         ({"api": "replay"}, "file"),
     ],
@@ -106,6 +107,7 @@ def test_what_cannot_be_meant_is_refused_by_its_path(options: dict[str, Any], pa
         open_provider("mine", ProviderOptions(**options))
     assert raised.value.path == f"providers.mine.{path}"
     assert raised.value.message.startswith(raised.value.path)
+    assert "secret" not in raised.value.message
 
 
 def test_the_api_follows_from_what_is_given() -> None:
