@@ -5,18 +5,18 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
-from sidecar.mcp.config import StdioServer, path_of, plan_launch
+from sidecar.mcp.config import Server
 from sidecar.mcp.connection import Connection, ServerRefusalError
+from sidecar.mcp.duties import Duties
 from sidecar.mcp.envelope import INVALID_PARAMS
-from sidecar.mcp.legacy import Session, shake_hands
-from sidecar.mcp.listing import list_tools
-from sidecar.mcp.process import ServerProcess
+from sidecar.mcp.legacy import OFFERED_REVISION, shake_hands
+from sidecar.mcp.life import Life, Start
+from sidecar.mcp.listing import list_all
 from sidecar.mcp.progress import OnProgress
-from sidecar.mcp.results import McpCallResult, McpToolDefinition, read_call_result
-from sidecar.mcp.tail import Tail
-from sidecar.protocol.errors import ConfigurationError, ToolError, ToolErrorKind
+from sidecar.mcp.results import McpCallResult, McpToolDefinition, read_call_result, read_tools
+from sidecar.mcp.session import Session
+from sidecar.protocol.errors import ToolError, ToolErrorKind
 from sidecar.protocol.values import JsonObject
 
 TOOLS_MAX_AGE_SECS = 300.0
@@ -29,14 +29,6 @@ MAX_WARNED = 1000
 """Warnings remembered so that none is given twice."""
 
 logger = logging.getLogger("sidecar.mcp")
-
-
-class _Life(NamedTuple):
-    """What exists between `connect` and the server's end."""
-
-    process: ServerProcess
-    connection: Connection
-    reading: "asyncio.Task[None]"
 
 
 def _nobody_listens(tools: tuple[McpToolDefinition, ...]) -> None:
@@ -56,29 +48,42 @@ class Client:
     def __init__(
         self,
         name: str,
-        server: StdioServer,
+        server: Server,
         *,
         folder: Path | None = None,
         environ: Mapping[str, str] | None = None,
         inputs: tuple[str, ...] = (),
+        duties: Duties | None = None,
         on_tools: Callable[[tuple[McpToolDefinition, ...]], None] = _nobody_listens,
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
         self.name = name
         self.server = server
-        self._folder = folder
-        self._environ = os.environ if environ is None else environ
-        self._inputs = inputs
+        self._start = Start(
+            name=name,
+            server=server,
+            folder=folder or Path.cwd(),
+            environ=os.environ if environ is None else environ,
+            inputs=inputs,
+        )
+        self._duties = duties or Duties.none()
         self._on_tools = on_tools
         self._on_warning = on_warning
         self._warned: set[str] = set()
-        self._life: _Life | None = None
+        self._life: Life | None = None
         self._session: Session | None = None
         self._tools: tuple[McpToolDefinition, ...] | None = None
         self._tools_listed_at = 0.0
         self._listing = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
         self._must_refresh = False
+
+    @property
+    def session(self) -> Session:
+        """What is settled with the server. Raises ToolError `mcpNotInitialized` before `connect`."""
+        if self._session is None:
+            raise self._not_connected()
+        return self._session
 
     @property
     def server_info(self) -> JsonObject | None:
@@ -95,9 +100,9 @@ class Client:
     @property
     def pid(self) -> int | None:
         """The process of a server that runs."""
-        if self._life is None or self._life.connection.ending is not None:
+        if self._life is None or self._life.is_over:
             return None
-        return self._life.process.pid
+        return self._life.transport.pid
 
     async def connect(self) -> None:
         """Starts the server and shakes hands; nothing to do where it runs already.
@@ -105,13 +110,16 @@ class Client:
         Raises ConfigurationError where it cannot be started, ToolError `mcpError` or `mcpTimeout` where it does
         not come up.
         """
-        if self._life is not None and self._life.connection.ending is None:
+        if self._life is not None and not self._life.is_over:
             return
         await self.close()
-        self._life = await self._start()
+        self._life = await Life.begin(self._start, replies=self._duties.replies(), on_notification=self._notified)
         try:
             self._session = await shake_hands(
-                self._life.connection, server=self.name, timeout_secs=self.server.start_timeout_secs
+                self._life.connection,
+                server=self.name,
+                timeout_secs=self._start.server.start_timeout_secs,
+                capabilities=self._duties.capabilities(OFFERED_REVISION),
             )
         except BaseException:
             await self.close()
@@ -126,13 +134,40 @@ class Client:
 
     async def refresh_tools(self) -> tuple[McpToolDefinition, ...]:
         """The server's tools, asked for now: none from a server that does not offer any."""
-        connection, session = self._connected()
+        session = self.session
         if "tools" not in session.capabilities:
             return ()
         async with self._listing:
-            self._tools = await list_tools(connection, server=self.name, warn=self._warn)
+            listed = await list_all(
+                self.request,
+                "tools/list",
+                "tools",
+                next_cursor=session.next_cursor,
+                server=self.name,
+                warn=self._warn,
+            )
+            self._tools = tuple(read_tools(listed.entries, self._warn))
             self._tools_listed_at = asyncio.get_running_loop().time()
             return self._tools
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        timeout_secs: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> JsonObject:
+        """The server's result, whatever the revision asks for on the way there.
+
+        Raises ServerRefusalError where the server answers with an error, else ToolError as `call_tool` does.
+        """
+        connection = self._connection()
+        return await connection.request(method, params, timeout_secs=timeout_secs, on_progress=on_progress)
+
+    def notify(self, method: str, params: JsonObject | None = None) -> None:
+        """Tells the server something."""
+        self._connection().notify(method, params)
 
     async def call_tool(
         self,
@@ -148,14 +183,11 @@ class Client:
         `mcpError` where the server dies or breaks the protocol, `mcpNotInitialized` before `connect`,
         `invalidArguments` where the server says so. A cancelled call is cancelled at the server too.
         """
-        connection, session = self._connected()
-        if "tools" not in session.capabilities:
-            raise connection.error("mcpError", f"server {self.name!r} offers no tools")
+        if "tools" not in self.session.capabilities:
+            raise self.error("mcpError", f"server {self.name!r} offers no tools")
         params = {"name": name, "arguments": arguments}
         try:
-            result = await connection.request(
-                "tools/call", params, timeout_secs=timeout_secs, on_progress=on_progress
-            )
+            result = await self.request("tools/call", params, timeout_secs=timeout_secs, on_progress=on_progress)
         except ServerRefusalError as refusal:
             raise self._refused(name, refusal) from None
         return read_call_result(result)
@@ -173,9 +205,7 @@ class Client:
     async def close(self) -> None:
         """Ends the server and all that it started, within 3 s; what still waits fails at once."""
         if self._life is not None:
-            self._life.connection.end("was stopped")
-            await self._life.process.close()
-            await asyncio.wait({self._life.reading})
+            await self._life.close()
         if self._refreshing is not None:
             self._refreshing.cancel()
             await asyncio.wait({self._refreshing})
@@ -185,37 +215,16 @@ class Client:
     def kill(self) -> None:
         """Ends the server at once, for when there is no time for `close`."""
         if self._life is not None:
-            self._life.process.kill()
+            self._life.transport.kill()
 
-    async def _start(self) -> _Life:
-        path = path_of(self.name)
-        launch = plan_launch(
-            self.server, path=path, environ=self._environ, folder=self._folder or Path.cwd(), inputs=self._inputs
-        )
-        tail = Tail(launch.secrets)
-        try:
-            process = await ServerProcess.start(launch, tail)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-            message = f"{path}.command: {self.server.command!r} cannot be started: {reason}"
-            raise ConfigurationError(message, path=f"{path}.command") from None
-        connection = Connection(
-            process,
-            server=self.name,
-            timeout_secs=self.server.timeout_secs,
-            tail=tail,
-            replies={},
-            on_notification=self._notified,
-        )
-        reading = asyncio.create_task(_read_to_the_end(connection, process))
-        return _Life(process, connection, reading)
-
-    def _connected(self) -> tuple[Connection, Session]:
+    def _connection(self) -> Connection:
         if self._life is None or self._session is None:
-            raise ToolError(
-                "mcpNotInitialized", f"server {self.name!r} is not connected; connect it first", server=self.name
-            )
-        return self._life.connection, self._session
+            raise self._not_connected()
+        return self._life.connection
+
+    def _not_connected(self) -> ToolError:
+        message = f"server {self.name!r} is not connected; connect it first"
+        return ToolError("mcpNotInitialized", message, server=self.name)
 
     def _refused(self, tool: str, refusal: ServerRefusalError) -> ToolError:
         kind: ToolErrorKind = "invalidArguments" if refusal.code == INVALID_PARAMS else "mcpError"
@@ -235,6 +244,8 @@ class Client:
             self._must_refresh = True
             if self._refreshing is None or self._refreshing.done():
                 self._refreshing = asyncio.create_task(self._refresh())
+        else:
+            self._duties.notified(method, params)
 
     async def _refresh(self) -> None:
         """Lists the tools again as long as there was a change since; one list runs, at most one waits."""
@@ -257,11 +268,3 @@ class Client:
             logger.warning("server %r: %s", self.name, warning)
         else:
             self._on_warning(warning)
-
-
-async def _read_to_the_end(connection: Connection, process: ServerProcess) -> None:
-    try:
-        await connection.read()
-    finally:
-        # Also a server that died by itself may have left something running.
-        await process.close()

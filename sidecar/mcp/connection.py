@@ -127,7 +127,8 @@ class Connection:
         """
         request_id = self._pending.next_id()
         if on_progress is not None:
-            params = {**(params or {}), "_meta": {"progressToken": request_id}}
+            params = params or {}
+            params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": request_id}}
         self._send(Outgoing(self._encoded(request_id, method, params), request_id, method, params))
         pending = Pending(
             request_id,
@@ -146,6 +147,10 @@ class Connection:
             if self._pending.take(request_id) is not None:
                 self._withdraw(pending, "the caller no longer waits")
             raise
+
+    def speaks(self, revision: str) -> None:
+        """Told once both sides have settled which revision of MCP they speak."""
+        self._transport.speaks(revision)
 
     def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Tells the server something."""

@@ -1,15 +1,8 @@
-"""The revisions that begin with a handshake: 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25.
-
-What differs between eras of the protocol is said here and nowhere else: how a connection opens, and what the
-end of a list looks like.
-"""
-
-from typing import Any
-
-from attrs import frozen
+"""The revisions that begin with a handshake: 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25."""
 
 from sidecar import __version__
 from sidecar.mcp.connection import Connection, ServerRefusalError
+from sidecar.mcp.session import Session, object_or_none, text_or_none
 from sidecar.protocol.errors import ToolError
 from sidecar.protocol.values import JsonObject
 
@@ -17,25 +10,17 @@ OFFERED_REVISION = "2025-11-25"
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", OFFERED_REVISION)
 
 
-@frozen(kw_only=True, eq=False)
-class Session:
-    """What the handshake settled. `server_info` is what the server says of itself, for display only."""
-
-    protocol_version: str
-    capabilities: JsonObject
-    server_info: JsonObject | None
-    instructions: str | None
-
-
-async def shake_hands(connection: Connection, *, server: str, timeout_secs: float) -> Session:
-    """Opens the conversation (MCP 2025-11-25, basic/lifecycle#initialization).
+async def shake_hands(
+    connection: Connection, *, server: str, timeout_secs: float, capabilities: JsonObject
+) -> Session:
+    """Opens the conversation (MCP 2025-11-25, basic/lifecycle#initialization), declaring our `capabilities`.
 
     Raises ToolError: `mcpTimeout` after `timeout_secs`, `mcpError` for a server that refuses, makes no sense or
     speaks a revision that this client does not.
     """
     params = {
         "protocolVersion": OFFERED_REVISION,
-        "capabilities": {},
+        "capabilities": capabilities,
         "clientInfo": {"name": "agent-sidecar", "title": "Agent Sidecar", "version": __version__},
     }
     try:
@@ -54,23 +39,11 @@ async def shake_hands(connection: Connection, *, server: str, timeout_secs: floa
             f"server {server!r} speaks MCP revision {revision!r}, and this client {', '.join(REVISIONS)}; "
             "use another version of the server",
         )
+    connection.speaks(revision)
     connection.notify("notifications/initialized")
     return Session(
         protocol_version=revision,
-        capabilities=_object(result.get("capabilities")) or {},
-        server_info=_object(result.get("serverInfo")),
-        instructions=_text(result.get("instructions")),
+        capabilities=object_or_none(result.get("capabilities")) or {},
+        server_info=object_or_none(result.get("serverInfo")),
+        instructions=text_or_none(result.get("instructions")),
     )
-
-
-def next_cursor(result: JsonObject) -> str | None:
-    """Where the next page of a list begins; None at the end, which some servers write as an empty cursor."""
-    return _text(result.get("nextCursor")) or None
-
-
-def _object(value: Any) -> JsonObject | None:
-    return value if isinstance(value, dict) else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

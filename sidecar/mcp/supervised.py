@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from sidecar.mcp.client import Client
 from sidecar.mcp.config import (
-    StdioServer,
+    Server,
     decode_server,
     expand_server,
     ignored_settings,
@@ -188,7 +188,7 @@ class SupervisedServer:
             except SidecarError as error:
                 delay_secs = self._died(error)
 
-    async def _run(self, server: StdioServer, folder: Path | None) -> float | None:
+    async def _run(self, server: Server, folder: Path | None) -> float | None:
         """One process of the server. Raises SidecarError where it does not come up.
 
         Returns after its death: how many seconds to wait before the next, or None for no next.
@@ -226,7 +226,7 @@ class SupervisedServer:
         self._publish("failed", error=evolve(failure, message=f"{failure.message}; {outlook}"))
         return delay_secs
 
-    async def _new_client(self, server: StdioServer, folder: Path | None) -> Client:
+    async def _new_client(self, server: Server, folder: Path | None) -> Client:
         place = self._place
         answers = await place.answers(input_ids(texts_of(server)))
         surroundings = Surroundings(

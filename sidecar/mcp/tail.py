@@ -10,8 +10,13 @@ class Tail:
     """A bounded memory of what a server wrote where no message belongs; `secrets` never show in it."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = sorted(secrets, key=len, reverse=True)
+        self._secrets: list[str] = []
         self._bytes = bytearray()
+        self.hide(secrets)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """More `secrets` that never show."""
+        self._secrets = sorted((*self._secrets, *secrets), key=len, reverse=True)
 
     def add(self, data: bytes) -> None:
         """Takes the next bytes in; all but the last are forgotten."""

@@ -1,23 +1,47 @@
 """What a connection needs of whatever carries its messages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from sidecar.mcp.framing import Line
-from sidecar.protocol.errors import SidecarError
+from sidecar.protocol.errors import SidecarError, ToolError
 from sidecar.protocol.values import JsonObject
+
+
+class HttpStatusError(ToolError):
+    """A request was answered with an HTTP status and no JSON-RPC message."""
+
+    def __init__(self, message: str, *, server: str, status: int) -> None:
+        super().__init__("mcpError", message, server=server, status=status)
+        self.status = status
+
+
+class SessionLostError(ToolError):
+    """The server has forgotten the session that a request belonged to; another can be opened."""
+
+    def __init__(self, message: str, *, server: str) -> None:
+        super().__init__("mcpError", message, server=server)
+
+
+class NeedsAuthorizationError(ToolError):
+    """The server wants to know who we are, and that needs a person who is not there."""
+
+    def __init__(self, message: str, *, server: str) -> None:
+        super().__init__("mcpError", message, server=server, needsAuth=True)
 
 
 class Outgoing(NamedTuple):
     """One message to a server. Beside its bytes stands what a transport needs that sends each message apart.
 
-    `id` is there for a request of ours alone, `method` for a request or a notification.
+    `id` is there for a request of ours alone, `method` for a request or a notification. `headers` are for a
+    transport that has some. A request of the stateless revisions names its revision in the `_meta` of `params`.
     """
 
     body: bytes
     id: int | None = None
     method: str | None = None
     params: JsonObject | None = None
+    headers: Mapping[str, str] | None = None
 
 
 class FailedRequest(NamedTuple):

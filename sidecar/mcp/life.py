@@ -1,0 +1,97 @@
+"""A server while it is there: its transport, the conversation over it, and the task that reads."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from sidecar.mcp.config import HttpServer, Server, StdioServer, path_of, plan_launch
+from sidecar.mcp.connection import Connection, Reply
+from sidecar.mcp.process import ServerProcess
+from sidecar.mcp.tail import Tail
+from sidecar.mcp.transport import Transport
+from sidecar.protocol.errors import ConfigurationError
+from sidecar.protocol.values import JsonObject
+
+
+@frozen(kw_only=True, eq=False)
+class Start:
+    """How a server is started. `inputs` are what a person gave for its entry: secrets.
+
+    Relative paths in `server` start at `folder`. Placeholders in it are not expanded.
+    """
+
+    name: str
+    server: Server
+    folder: Path
+    environ: Mapping[str, str]
+    inputs: tuple[str, ...]
+
+
+class Life:
+    """From the start of a server to its end. Whoever got one must `close` it."""
+
+    def __init__(self, transport: Transport, connection: Connection) -> None:
+        self.transport = transport
+        self.connection = connection
+        self._reading = asyncio.create_task(self._read_to_the_end())
+
+    @classmethod
+    async def begin(
+        cls, start: Start, *, replies: Mapping[str, Reply], on_notification: Callable[[str, JsonObject], None]
+    ) -> "Life":
+        """Starts the server. Raises ConfigurationError where that cannot be."""
+        tail = Tail()
+        transport = await open_transport(start, tail)
+        connection = Connection(
+            transport,
+            server=start.name,
+            timeout_secs=start.server.timeout_secs,
+            tail=tail,
+            replies=replies,
+            on_notification=on_notification,
+        )
+        return cls(transport, connection)
+
+    @property
+    def is_over(self) -> bool:
+        return self.connection.ending is not None
+
+    async def close(self) -> None:
+        """Ends the server and all that it started, within 3 s; what still waits fails at once."""
+        self.connection.end("was stopped")
+        await self.transport.close()
+        await asyncio.wait({self._reading})
+
+    async def _read_to_the_end(self) -> None:
+        try:
+            await self.connection.read()
+        finally:
+            # Also a server that died by itself may have left something running.
+            await self.transport.close()
+
+
+async def open_transport(start: Start, tail: Tail) -> Transport:
+    """The way to a server, by the kind of its entry. What it writes where no message belongs goes to `tail`.
+
+    Raises ConfigurationError where the entry is wrong, ToolError where the server cannot be reached.
+    """
+    match start.server:
+        case StdioServer() as server:
+            return await _start_process(start, server, tail)
+        case HttpServer():
+            path = f"{path_of(start.name)}.url"
+            raise ConfigurationError(f"{path}: servers reached over HTTP are not supported yet", path=path)
+
+
+async def _start_process(start: Start, server: StdioServer, tail: Tail) -> ServerProcess:
+    path = path_of(start.name)
+    launch = plan_launch(server, path=path, environ=start.environ, folder=start.folder, inputs=start.inputs)
+    tail.hide(launch.secrets)
+    try:
+        return await ServerProcess.start(launch, tail)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        message = f"{path}.command: {server.command!r} cannot be started: {reason}"
+        raise ConfigurationError(message, path=f"{path}.command") from None
