@@ -1,13 +1,13 @@
 """One entry of `mcpServers`: from the JSON that users have to a value, and from there to a launch.
 
-Entries are those of Claude Desktop, VS Code and Cursor files; fields of other programs are passed over. A fault
-is a ConfigurationError with the path as the user wrote it: `mcpServers.git.args[0]`.
+Entries are those of Claude Desktop, VS Code, Cursor and Gemini files; fields of other programs are passed over. A
+fault is a ConfigurationError with the path as the user wrote it: `mcpServers.git.args[0]`.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attrs import evolve, field, frozen
 
@@ -16,6 +16,7 @@ from sidecar.mcp.environment import child_environment, find_program
 from sidecar.mcp.placeholders import PlaceholderError, Surroundings, expand
 from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.errors import ConfigurationError
+from sidecar.protocol.values import JsonObject
 
 DEFAULT_TIMEOUT_SECS = 30.0
 """How long one request to a server may take."""
@@ -23,7 +24,22 @@ DEFAULT_TIMEOUT_SECS = 30.0
 DEFAULT_START_TIMEOUT_SECS = 60.0
 """How long a server may take to start. Own choice: `npx` and `uvx` fetch a package first."""
 
-_HTTP_FIELDS = ("url", "httpUrl", "serverUrl")
+_URL_FIELDS = ("httpUrl", "url", "serverUrl")
+"""Where other hosts' files have the address of a server; Gemini's `httpUrl` outweighs its `url`."""
+
+_KIND_FIELDS = ("type", "transport")
+_KINDS: Mapping[str, Literal["stdio", "http", "sse"]] = {
+    "stdio": "stdio",
+    "local": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamablehttp": "http",
+    "streamable_http": "http",
+    "remote": "http",
+    "sse": "sse",
+}
+"""What they call the ways to a server, in lower case."""
+
 _FOREIGN_APPROVALS = ("autoApprove", "alwaysAllow", "trust")
 """What other hosts' files say about running tools unasked (Cline and Cursor, Roo, Gemini)."""
 
@@ -37,7 +53,8 @@ class StdioServer:
     """How to start a server that speaks over stdin and stdout.
 
     A number in `env` stands for its text, None takes a variable away. `env_file` names a file of more variables,
-    which `env` outweighs; `inherit_env` names variables of ours that the server sees too. `permissions` maps a glob over tool names to the permissions that such a tool needs.
+    which `env` outweighs; `inherit_env` names variables of ours that the server sees too. `permissions` maps a
+    glob over tool names to the permissions that such a tool needs.
     """
 
     command: str
@@ -50,6 +67,26 @@ class StdioServer:
     start_timeout_secs: float = DEFAULT_START_TIMEOUT_SECS
     disabled: bool = False
     permissions: dict[str, tuple[str, ...]] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class HttpServer:
+    """Where a server is that speaks over HTTP. Its URL and headers may hold secrets.
+
+    `type` "sse" is the transport of 2024-11-05, "http" the one since. `oauth` is kept as it was written.
+    """
+
+    url: str = field(repr=False)
+    type: Literal["http", "sse"] = "http"
+    headers: dict[str, str] = field(factory=dict, repr=False)
+    oauth: JsonObject | None = field(default=None, repr=False)
+    timeout_secs: float = DEFAULT_TIMEOUT_SECS
+    start_timeout_secs: float = DEFAULT_START_TIMEOUT_SECS
+    disabled: bool = False
+    permissions: dict[str, tuple[str, ...]] = field(factory=dict)
+
+
+Server = StdioServer | HttpServer
 
 
 @frozen(kw_only=True, eq=False)
@@ -68,15 +105,18 @@ def path_of(name: str) -> str:
     return f"mcpServers.{name}"
 
 
-def decode_server(name: str, raw: Any, *, path: str | None = None) -> StdioServer:
+def decode_server(name: str, raw: Any, *, path: str | None = None) -> Server:
     """The entry `raw` of the server `name`; placeholders in it stay as they are. Raises ConfigurationError."""
     path = path or path_of(name)
     if not isinstance(raw, dict):
-        raise ConfigurationError(f"{path}: must be an object with a command", path=path)
+        raise ConfigurationError(f"{path}: must be an object with a command or a url", path=path)
     given = {key: value for key, value in raw.items() if value is not None}
-    _refuse_http(given, path)
+    kind = _kind(given, path)
     try:
-        server = decode(given, StdioServer, path=path)
+        if kind == "stdio":
+            server: Server = decode(given, StdioServer, path=path)
+        else:
+            server = decode(_http_fields(given, kind, path), HttpServer, path=path)
     except DecodeError as error:
         raise ConfigurationError(str(error), path=error.path) from None
     _check(server, path)
@@ -88,12 +128,12 @@ def ignored_settings(raw: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in _FOREIGN_APPROVALS if raw.get(name))
 
 
-def texts_of(server: StdioServer) -> Iterator[str]:
+def texts_of(server: Server) -> Iterator[str]:
     """Every text of the entry that may hold placeholders."""
     yield from (text for _, text in _texts(server))
 
 
-def expand_server(server: StdioServer, surroundings: Surroundings, *, path: str) -> StdioServer:
+def expand_server(server: Server, surroundings: Surroundings, *, path: str) -> Server:
     """The entry with its placeholders replaced. Raises ConfigurationError naming the one that is unset."""
 
     def known(text: str, place: str) -> str:
@@ -102,6 +142,8 @@ def expand_server(server: StdioServer, surroundings: Surroundings, *, path: str)
         except PlaceholderError as error:
             raise ConfigurationError(f"{path}.{place}: {error}", path=f"{path}.{place}") from None
 
+    if isinstance(server, HttpServer):
+        return _with_http_texts(server, known)
     return _with_texts(server, known)
 
 
@@ -143,25 +185,49 @@ def _of_env_file(server: StdioServer, path: str, folder: Path) -> dict[str, str]
     raise ConfigurationError(f"{path}.envFile: {str(file)!r}: {reason}", path=f"{path}.envFile")
 
 
-def _refuse_http(given: Mapping[str, Any], path: str) -> None:
-    for name in _HTTP_FIELDS:
+def _kind(given: Mapping[str, Any], path: str) -> Literal["stdio", "http", "sse"]:
+    """How an entry says that its server is reached, in whatever words; where it says nothing, by what it has."""
+    for name in _KIND_FIELDS:
         if name in given:
-            raise ConfigurationError(
-                f"{path}.{name}: servers reached over HTTP are not supported by this version; "
-                "give a command that speaks over stdin and stdout",
-                path=f"{path}.{name}",
-            )
+            written = given[name]
+            kind = _KINDS.get(written.lower()) if isinstance(written, str) else None
+            if kind is None:
+                raise ConfigurationError(
+                    f"{path}.{name}: must be one of stdio, http, sse, not {written!r}", path=f"{path}.{name}"
+                )
+            return kind
+    urls = [name for name in _URL_FIELDS if name in given]
+    if urls and "command" in given:
+        raise ConfigurationError(
+            f"{path}.{urls[0]}: give either a command or a url, not both", path=f"{path}.{urls[0]}"
+        )
+    return "http" if urls else "stdio"
 
 
-def _check(server: StdioServer, path: str) -> None:
-    if not server.command.strip():
+def _http_fields(given: Mapping[str, Any], kind: Literal["http", "sse"], path: str) -> dict[str, Any]:
+    """The entry in our own words: `type` and `url`."""
+    fields = {key: value for key, value in given.items() if key not in _URL_FIELDS}
+    name = next((name for name in _URL_FIELDS if name in given), "url")
+    url = given.get(name)
+    if not isinstance(url, str) or not url.strip():
+        raise ConfigurationError(f"{path}.{name}: must be the URL of the server", path=f"{path}.{name}")
+    return {**fields, "type": kind, "url": url.strip()}
+
+
+def _check(server: Server, path: str) -> None:
+    if isinstance(server, StdioServer) and not server.command.strip():
         raise ConfigurationError(f"{path}.command: must not be empty", path=f"{path}.command")
     for name, secs in (("timeoutSecs", server.timeout_secs), ("startTimeoutSecs", server.start_timeout_secs)):
         if secs <= 0:
             raise ConfigurationError(f"{path}.{name}: must be more than 0 seconds", path=f"{path}.{name}")
 
 
-def _texts(server: StdioServer) -> Iterator[tuple[str, str]]:
+def _texts(server: Server) -> Iterator[tuple[str, str]]:
+    if isinstance(server, HttpServer):
+        yield "url", server.url
+        yield from ((f"headers.{name}", value) for name, value in server.headers.items())
+        yield from _oauth_texts(server.oauth or {}, "oauth")
+        return
     yield "command", server.command
     yield from ((f"args[{index}]", text) for index, text in enumerate(server.args))
     yield from ((f"env.{name}", value) for name, value in server.env.items() if isinstance(value, str))
@@ -181,6 +247,23 @@ def _with_texts(server: StdioServer, change: Callable[[str, str], str]) -> Stdio
         env_file=changed.get("envFile"),
         cwd=changed.get("cwd"),
     )
+
+
+def _with_http_texts(server: HttpServer, change: Callable[[str, str], str]) -> HttpServer:
+    oauth = server.oauth
+    if oauth is not None:
+        changed = {place: change(text, place) for place, text in _oauth_texts(oauth, "oauth")}
+        oauth = {name: changed.get(f"oauth.{name}", value) for name, value in oauth.items()}
+    return evolve(
+        server,
+        url=change(server.url, "url"),
+        headers={name: change(value, f"headers.{name}") for name, value in server.headers.items()},
+        oauth=oauth,
+    )
+
+
+def _oauth_texts(oauth: JsonObject, place: str) -> Iterator[tuple[str, str]]:
+    yield from ((f"{place}.{name}", value) for name, value in oauth.items() if isinstance(value, str))
 
 
 def _no_program(command: str, path: str) -> ConfigurationError:

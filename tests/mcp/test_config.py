@@ -62,8 +62,6 @@ def test_what_is_null_or_missing_takes_its_default() -> None:
         ({"command": "x", "startTimeoutSecs": -1}, ".startTimeoutSecs"),
         ({"command": "x", "disabled": "false"}, ".disabled"),
         ({"command": "x", "permissions": {"*": "read"}}, ".permissions.*"),
-        ({"url": "https://example.com/mcp"}, ".url"),
-        ({"type": "http", "url": "https://example.com/mcp"}, ".url"),
     ],
 )
 def test_a_fault_is_named_by_its_path(raw: Any, path: str) -> None:
@@ -71,11 +69,6 @@ def test_a_fault_is_named_by_its_path(raw: Any, path: str) -> None:
         decode_server("git", raw)
     assert caught.value.path == PATH + path
     assert str(caught.value).startswith(PATH + path + ": ")
-
-
-def test_a_server_over_http_is_refused_with_what_to_do_instead() -> None:
-    with pytest.raises(ConfigurationError, match="HTTP are not supported by this version"):
-        decode_server("git", {"url": "https://example.com/mcp"})
 
 
 def test_approvals_of_other_hosts_are_noticed_where_they_would_do_something() -> None:
