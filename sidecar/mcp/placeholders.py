@@ -4,8 +4,10 @@ Pure: what they stand for is handed in. The spellings are those of VS Code, Clau
 file made for them works as it is. Placeholders do not nest, and what they stand for is not expanded again.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
 
 from attrs import field, frozen
 
@@ -56,6 +58,11 @@ def _meaning(inside: str, surroundings: Surroundings) -> str:
     placeholder = f"${{{inside}}}"
     if inside == "workspaceFolder":
         return _known(surroundings.workspace, placeholder, "no workspace folder is open")
+    if inside == "workspaceFolderBasename":
+        workspace = _known(surroundings.workspace, placeholder, "no workspace folder is open")
+        return PurePath(workspace).name
+    if inside in ("pathSeparator", "/"):
+        return os.sep
     if inside == "userHome":
         return _known(surroundings.home, placeholder, "the home folder is not known")
     if inside.startswith("input:"):

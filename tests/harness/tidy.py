@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocol": frozenset(),
     "web": frozenset({"protocol"}),
+    "config_files": frozenset({"protocol"}),
     "permissions": frozenset({"protocol"}),
     "providers": frozenset({"web", "protocol"}),
     "mcp": frozenset({"web", "protocol"}),
@@ -24,11 +25,24 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "tools": frozenset({"permissions", "mcp", "store", "web", "protocol"}),
     "agent": frozenset({"tools", "permissions", "providers", "mcp", "store", "protocol"}),
     "server": frozenset({"agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}),
-    "config": frozenset({"agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}),
-    "app": frozenset(
-        {"config", "server", "agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}
+    "config": frozenset(
+        {"agent", "tools", "permissions", "providers", "mcp", "store", "config_files", "protocol"}
     ),
-    "cli": frozenset({"sidecar_client", "protocol"}),
+    "app": frozenset(
+        {
+            "config",
+            "config_files",
+            "server",
+            "agent",
+            "tools",
+            "permissions",
+            "providers",
+            "mcp",
+            "store",
+            "protocol",
+        }
+    ),
+    "cli": frozenset({"sidecar_client", "config_files", "protocol"}),
     "__main__": frozenset({"app", "cli"}),
     "__init__": frozenset({"agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}),
     "sidecar_client": frozenset(),
@@ -38,6 +52,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "protocol": frozenset({"attrs", "cattrs"}),
     "web": frozenset({"attrs", "httpx"}),
+    "config_files": frozenset({"attrs"}),
     "permissions": frozenset({"attrs"}),
     "providers": frozenset({"attrs", "httpx", "httpx_sse"}),
     "mcp": frozenset({"attrs", "httpx", "httpx_sse"}),
@@ -47,7 +62,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "server": frozenset({"attrs", "cattrs", "pygls", "lsprotocol"}),
     "config": frozenset({"attrs", "platformdirs"}),
     "app": frozenset({"attrs", "platformdirs"}),
-    "cli": frozenset({"attrs", "platformdirs"}),
+    "cli": frozenset({"attrs", "platformdirs", "tomlkit"}),
     "__main__": frozenset(),
     "__init__": frozenset(),
     "sidecar_client": frozenset(),

@@ -1,5 +1,7 @@
 """Placeholders in server entries. Source: protocol.md, configuration of MCP servers."""
 
+import os
+
 import pytest
 
 from sidecar.mcp.placeholders import PlaceholderError, Surroundings, expand, input_ids
@@ -17,6 +19,7 @@ SURROUNDINGS = Surroundings(
     [
         ("plain $HOME {x} $TOKEN", "plain $HOME {x} $TOKEN"),
         ("${workspaceFolder}/src", "/repo/src"),
+        ("${workspaceFolderBasename}${/}src${pathSeparator}", f"repo{os.sep}src{os.sep}"),
         ("${userHome}/.cache", "/home/ada/.cache"),
         ("~/bin/server", "/home/ada/bin/server"),
         ("a/~/b", "a/~/b"),
