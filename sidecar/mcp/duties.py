@@ -20,6 +20,7 @@ from sidecar.mcp.person_time import PersonTime
 from sidecar.mcp.sampling import SamplingAnswer, SamplingRequest, read_sampling, sampling_result
 from sidecar.mcp.server_log import ServerLog
 from sidecar.protocol.errors import SidecarError, ToolError
+from sidecar.protocol.messages import LogLevel
 from sidecar.protocol.values import JsonObject
 
 USER_REJECTED = -1
@@ -57,7 +58,7 @@ class Offers(NamedTuple):
     sample: Callable[[str, SamplingRequest], Awaitable[SamplingAnswer]] | None = None
     elicit: Callable[[str, InputQuestion], Awaitable[InputAnswer]] | None = None
     modes: tuple[Mode, ...] = ("form", "url")
-    log: Callable[[str, str, str | None, str], None] | None = None
+    log: Callable[[str, LogLevel, str | None, str], None] | None = None
     changed: Callable[[str, str, str | None], None] | None = None
     page_done: Callable[[str, str], None] | None = None
 
@@ -65,11 +66,12 @@ class Offers(NamedTuple):
 class Duties:
     """The duties towards the server `server`, over all of its lives.
 
-    `person_time` counts how long it has waited for a person.
+    `person_time` counts how long it has waited for a person. `log_level` is what the host wants to hear of.
     """
 
     def __init__(self, server: str = "", offers: Offers = Offers()) -> None:  # noqa: B008  it is frozen
         self.person_time = PersonTime()
+        self.log_level: LogLevel | None = None
         self._server = server
         self._offers = offers
         self._asking = asyncio.Lock()

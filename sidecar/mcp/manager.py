@@ -8,10 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from sidecar.mcp.client import Client
+from sidecar.mcp.config import Server
+from sidecar.mcp.duties import Offers
 from sidecar.mcp.results import McpToolDefinition
-from sidecar.mcp.supervised import DEFAULT_RESTART, Listeners, Place, RestartPolicy, SupervisedServer
+from sidecar.mcp.supervised import (
+    DEFAULT_RESTART,
+    CheckEntry,
+    Listeners,
+    Place,
+    RestartPolicy,
+    SupervisedServer,
+)
 from sidecar.protocol.errors import ToolError
-from sidecar.protocol.messages import ServerInfo
+from sidecar.protocol.messages import LogLevel, ServerInfo
 
 CLOSE_LIMIT_SECS = 2.0
 """How long `aclose` lets servers end by themselves. With what killing takes it stays under 3 s."""
@@ -28,13 +37,18 @@ async def _nobody_answers(input_id: str) -> str | None:
     return None
 
 
+def _check_nothing(name: str, server: Server) -> None:
+    """The default of `check`."""
+
+
 class McpManager:
     """The servers of `mcpServers`, by name.
 
     `on_status` hears of every change of a server, `on_tools` of its tools: with its client as they come and
     change, with None when it has gone. `on_warning` hears, by server, what was mended or left out. None of these
     may raise or wait. `ask_input` asks a person for an `${input:id}`; an answer is kept. Relative paths in
-    entries start at the first folder of `workspace`.
+    entries start at the first folder of `workspace`. `offers` is what is done for servers; `check` raises
+    ConfigurationError for an entry that is not to be started.
     """
 
     def __init__(
@@ -45,12 +59,16 @@ class McpManager:
         on_tools: Callable[[str, Client | None, tuple[McpToolDefinition, ...]], None],
         on_warning: Callable[[str, str], None] = _log_warning,
         ask_input: Callable[[str], Awaitable[str | None]] = _nobody_answers,
+        offers: Offers = Offers(),  # noqa: B008  it is frozen
+        check: CheckEntry = _check_nothing,
         environ: Mapping[str, str] | None = None,
         restart: RestartPolicy = DEFAULT_RESTART,
     ) -> None:
         self._listeners = Listeners(on_status=on_status, on_tools=on_tools, on_warning=on_warning)
         environ = dict(os.environ if environ is None else environ)
-        self._place = Place(workspace=workspace, environ=environ, answers=self._answers)
+        self._place = Place(
+            workspace=workspace, environ=environ, answers=self._answers, offers=offers, check=check
+        )
         self._ask_input = ask_input
         self._restart = restart
         self._inputs: dict[str, str] = {}
@@ -83,6 +101,19 @@ class McpManager:
         server = self._known(name)
         server.restart()
         return await server.settled()
+
+    def client(self, name: str) -> Client:
+        """To ask a server something. Raises ToolError `notFound`, or `mcpNotInitialized` while it is not ready."""
+        return self._known(name).client
+
+    async def set_log_level(self, name: str, level: LogLevel) -> ServerInfo:
+        """From which level on a server is to tell what it does, until we end. Raises ToolError as requests do."""
+        return await self._known(name).set_log_level(level)
+
+    def roots_changed(self) -> None:
+        """Tells every server that it may see other folders."""
+        for server in self._servers.values():
+            server.roots_changed()
 
     def servers(self) -> tuple[ServerInfo, ...]:
         """All servers and how they are."""

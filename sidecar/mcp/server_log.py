@@ -6,11 +6,11 @@ Messages are cut, and those beyond a rate are counted only: a server can write f
 import json
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
+from sidecar.protocol.messages import LogLevel
 from sidecar.protocol.values import JsonObject
 
-LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LOG_LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 
 MAX_MESSAGE_CHARS = 2000
@@ -19,7 +19,7 @@ MAX_BURST = 100
 MESSAGES_PER_SEC = 10.0
 """Own choice: a person reads no more, and a server that goes wrong is seen to."""
 
-OnLog = Callable[[str, str | None, str], None]
+OnLog = Callable[[LogLevel, str | None, str], None]
 """Hears a level, the name of the server's logger, and the text."""
 
 

@@ -23,10 +23,12 @@ from sidecar.mcp.config import (
     path_of,
     texts_of,
 )
+from sidecar.mcp.duties import Duties, Offers
+from sidecar.mcp.features import offers, set_log_level, tell_roots_changed
 from sidecar.mcp.placeholders import Surroundings, input_ids
 from sidecar.mcp.results import McpToolDefinition
-from sidecar.protocol.errors import SidecarError
-from sidecar.protocol.messages import ServerFailure, ServerInfo, ServerStatus
+from sidecar.protocol.errors import SidecarError, ToolError
+from sidecar.protocol.messages import LogLevel, ServerFailure, ServerInfo, ServerStatus
 
 _LAST_WAIT_SECS = 0.25
 
@@ -54,6 +56,8 @@ class RestartPolicy:
 
 DEFAULT_RESTART = RestartPolicy()
 
+CheckEntry = Callable[[str, Server], None]
+
 
 @frozen(kw_only=True, eq=False)
 class Listeners:
@@ -66,11 +70,16 @@ class Listeners:
 
 @frozen(kw_only=True, eq=False)
 class Place:
-    """What every server of one process shares: where it runs, and who answers `${input:id}`."""
+    """What every server of one process shares: where it runs, who answers `${input:id}`, what is done for it.
+
+    `check` raises ConfigurationError for what is wrong with an entry that MCP does not know of.
+    """
 
     workspace: tuple[Path, ...]
     environ: Mapping[str, str]
     answers: Callable[[tuple[str, ...]], Awaitable[Mapping[str, str]]]
+    offers: Offers
+    check: CheckEntry
 
 
 class _Order(NamedTuple):
@@ -95,6 +104,7 @@ class SupervisedServer:
         self._settled = asyncio.Event()
         self._deaths: deque[float] = deque()
         self._client: Client | None = None
+        self._duties = Duties(name, place.offers)
         self._has_tools = False
         self._life: asyncio.Task[None] | None = None
         self._owner = asyncio.create_task(self._own())
@@ -102,6 +112,14 @@ class SupervisedServer:
     @property
     def is_settled(self) -> bool:
         return self._settled.is_set()
+
+    @property
+    def client(self) -> Client:
+        """To ask the server something. Raises ToolError `mcpNotInitialized` while it is not ready."""
+        if self._client is None or self.info.status != "ready":
+            message = f"server {self.name!r} is not ready ({self.info.status}); see mcp/list, or mcp/restart it"
+            raise ToolError("mcpNotInitialized", message, server=self.name)
+        return self._client
 
     def start(self, raw: Any, folder: Path | None) -> None:
         """Runs the server from the entry `raw`, in place of whatever ran before."""
@@ -122,8 +140,20 @@ class SupervisedServer:
         await self._settled.wait()
         return self.info
 
+    async def set_log_level(self, level: LogLevel) -> ServerInfo:
+        """From which level on the server is to tell what it does, now and after a restart."""
+        await set_log_level(self.client, level)
+        self._duties.log_level = level
+        return self.info
+
+    def roots_changed(self) -> None:
+        """Tells a server that runs that it may see other folders."""
+        if self.info.status == "ready" and self._client is not None and self._place.offers.roots is not None:
+            tell_roots_changed(self._client)
+
     async def aclose(self, limit_secs: float) -> None:
         """Ends the server, after `limit_secs` by force."""
+        self._duties.close()
         self.stop()
         settling = asyncio.create_task(self._settled.wait())
         if not (await asyncio.wait({settling}, timeout=limit_secs))[0] and self._client is not None:
@@ -175,6 +205,7 @@ class SupervisedServer:
 
     async def _start_and_watch(self, order: _Order) -> None:
         server = decode_server(self.name, order.raw)
+        self._place.check(self.name, server)
         for setting in ignored_settings(order.raw):
             self._warn(f"{path_of(self.name)}.{setting} is ignored; what runs unasked is said in `permissions`")
         if server.disabled:
@@ -198,6 +229,7 @@ class SupervisedServer:
         try:
             await client.connect()
             async with asyncio.timeout(server.start_timeout_secs):
+                await self._keep_log_level(client)
                 self._tools_listed(await client.tools())
             self._settled.set()
             ending = await client.wait_ended()
@@ -208,6 +240,13 @@ class SupervisedServer:
         finally:
             self._tools_gone()
             await client.close()
+
+    async def _keep_log_level(self, client: Client) -> None:
+        if self._duties.log_level is not None and offers(client, "logging"):
+            try:
+                await set_log_level(client, self._duties.log_level)
+            except ToolError as error:
+                self._warn(error.message)
 
     def _died(self, death: SidecarError) -> float | None:
         """Reports a death, and says how long to wait before the next try; None where there have been too many."""
@@ -241,6 +280,7 @@ class SupervisedServer:
             folder=place.workspace[0] if place.workspace else folder,
             environ=place.environ,
             inputs=tuple(answers.values()),
+            duties=self._duties,
             on_tools=self._tools_listed,
             on_warning=self._warn,
         )

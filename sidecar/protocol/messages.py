@@ -458,6 +458,94 @@ class McpServerParams(Value):
     name: str
 
 
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+@frozen(kw_only=True, repr=False)
+class McpOfferParams(Value):
+    """A list that a server offers."""
+
+    server: str
+
+
+@frozen(kw_only=True, repr=False)
+class McpResourcesResult(Value):
+    """`Resource` objects of MCP, as they came."""
+
+    resources: tuple[JsonObject, ...]
+
+
+@frozen(kw_only=True, repr=False)
+class McpResourceTemplatesResult(Value):
+    """`ResourceTemplate` objects of MCP, as they came."""
+
+    resource_templates: tuple[JsonObject, ...]
+
+
+@frozen(kw_only=True, repr=False)
+class McpReadResourceParams(Value):
+    """One resource of a server."""
+
+    server: str
+    uri: str
+
+
+@frozen(kw_only=True, repr=False)
+class McpReadResourceResult(Value):
+    """`TextResourceContents` and `BlobResourceContents` of MCP, as they came."""
+
+    contents: tuple[JsonObject, ...]
+
+
+@frozen(kw_only=True, repr=False)
+class McpPromptsResult(Value):
+    """`Prompt` objects of MCP, as they came."""
+
+    prompts: tuple[JsonObject, ...]
+
+
+@frozen(kw_only=True, repr=False)
+class McpGetPromptParams(Value):
+    """One prompt of a server, and what fills it in."""
+
+    server: str
+    name: str
+    arguments: dict[str, str] | None = None
+
+
+@frozen(kw_only=True, repr=False)
+class McpGetPromptResult(Value):
+    """`PromptMessage` objects of MCP, as they came."""
+
+    description: str | None = None
+    messages: tuple[JsonObject, ...]
+
+
+@frozen(kw_only=True, repr=False)
+class McpCompleteParams(Value):
+    """What is being filled in: `ref`, `argument` and `context` as in MCP's `completion/complete`."""
+
+    server: str
+    ref: JsonObject
+    argument: JsonObject
+    context: JsonObject | None = None
+
+
+@frozen(kw_only=True, repr=False)
+class McpCompleteResult(Value):
+    """`{values, total?, hasMore?}`."""
+
+    completion: JsonObject
+
+
+@frozen(kw_only=True, repr=False)
+class McpSetLogLevelParams(Value):
+    """From which level on a server is to write into the log; kept when it is restarted."""
+
+    server: str
+    level: LogLevel
+
+
 # models/* -----------------------------------------------------------------------------------------------
 
 
@@ -576,6 +664,7 @@ class ModelDeltaParams(Value):
 # Notifications to the host ------------------------------------------------------------------------------
 
 
+
 @frozen(kw_only=True, repr=False)
 class AgentEventParams(Value):
     """An event and its number; `seq` counts from 0 in its run, without a gap."""
@@ -584,6 +673,22 @@ class AgentEventParams(Value):
     run_id: str
     seq: int
     event: AgentEvent
+
+
+@frozen(kw_only=True, repr=False)
+class InputDoneParams(Value):
+    """What a person was asked to do at a `url` is done, the server says."""
+
+    request_id: str
+
+
+@frozen(kw_only=True, repr=False)
+class McpOffersChangedParams(Value):
+    """A server's list of `resources` or `prompts` changed, or the `resource` at `uri`."""
+
+    server: str
+    what: Literal["resources", "prompts", "resource"]
+    uri: str | None = None
 
 
 @frozen(kw_only=True, repr=False)

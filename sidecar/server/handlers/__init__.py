@@ -27,6 +27,13 @@ HANDLERS: Mapping[str, Handler] = {
     "mcp/connect": mcp.connect,
     "mcp/disconnect": mcp.disconnect,
     "mcp/restart": mcp.restart,
+    "mcp/resources": mcp.resources,
+    "mcp/resourceTemplates": mcp.resource_templates,
+    "mcp/readResource": mcp.read_resource,
+    "mcp/prompts": mcp.prompts,
+    "mcp/getPrompt": mcp.get_prompt,
+    "mcp/complete": mcp.complete,
+    "mcp/setLogLevel": mcp.set_log_level,
     "models/list": models.list_models,
 }
 
