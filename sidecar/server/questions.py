@@ -87,7 +87,8 @@ class Questions:
             log.warning("no input for %s: %s", source, error)
             return None
         assert isinstance(answer, RequestInputResult)
-        if answer.action != "accept" or not _fits(answer.content, _ANY_TEXT if schema is None else schema, source):
+        wanted = _ANY_TEXT if schema is None else schema
+        if answer.action != "accept" or not await _fits(answer.content, wanted, source):
             return None
         return answer.content
 
@@ -144,10 +145,10 @@ class Questions:
         return ApprovalAnswer(decision=option.decision, by="host", rule=option.rule)
 
 
-def _fits(content: Any, schema: JsonObject, source: str) -> bool:
+async def _fits(content: Any, schema: JsonObject, source: str) -> bool:
     """Whether an answer can be used. The log says where it cannot, and not what it holds: it may be a secret."""
     try:
-        faults = ArgumentCheck(schema).faults(content)
+        faults = await ArgumentCheck(schema).faults(content)
     except BrokenSchemaError as error:
         log.warning("the schema of a question by %s is broken, so its answer goes unchecked: %s", source, error)
         return True

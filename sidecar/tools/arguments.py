@@ -9,11 +9,18 @@ from attrs import frozen
 from sidecar.protocol.errors import ToolError
 from sidecar.protocol.values import JsonObject
 from sidecar.tools.output import compact
+from sidecar.tools.threads import in_thread
 
 MAX_FAULTS = 10
 """How many faults are told at once; a model mends the first ones first (own choice)."""
 
 MAX_SHOWN_CHARS = 60
+
+LIMIT_SECS = 1.0
+"""How long a check may take. Own choice: a usual one takes 1 ms."""
+
+AT_ONCE_SECS = 0.01
+"""A check that takes longer goes on in a thread, so that nothing else has to wait for it (own choice)."""
 
 SHALLOW_LEVELS = 50
 """Arguments no deeper than this can be checked against any schema that ends (own choice)."""
@@ -47,14 +54,26 @@ class ArgumentCheck:
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
-        self._errors: Callable[[Any], list[Any]] | None = None
+        self._errors: Callable[[Any, float], list[Any]] | None = None
         self._broken: str | None = None
 
-    def faults(self, arguments: JsonObject) -> list[Fault]:
+    async def faults(self, arguments: JsonObject) -> list[Fault]:
         """All that is wrong, in the order of the paths; empty when the arguments fit.
 
         Arguments that take too long to check are at fault. Raises BrokenSchemaError when the schema is wrong.
         """
+        try:
+            return self._found(arguments, AT_ONCE_SECS)
+        except CheckTooLongError:
+            return await in_thread(self._found_in_time, arguments)
+
+    def _found_in_time(self, arguments: JsonObject) -> list[Fault]:
+        try:
+            return self._found(arguments, LIMIT_SECS)
+        except CheckTooLongError:
+            return [Fault("", "takes too long to check; send less")]
+
+    def _found(self, arguments: JsonObject, limit_secs: float) -> list[Fault]:
         if self._broken is not None:
             raise BrokenSchemaError(self._broken)
         try:
@@ -63,13 +82,13 @@ class ArgumentCheck:
         except Exception as error:  # noqa: BLE001  foreign schemas break the library in many ways
             raise self._is_broken(error) from None
         try:
-            return _faults(self._errors(arguments))
+            return _faults(self._errors(arguments, limit_secs))
         except RecursionError as error:
             if not _is_deeper(arguments, SHALLOW_LEVELS):
                 raise self._is_broken(error) from None  # It leads back to itself whatever it is given.
             return [Fault("", "is nested too deeply to be checked")]
         except CheckTooLongError:
-            return [Fault("", "takes too long to check; send less")]
+            raise
         except Exception as error:  # noqa: BLE001  as above: a wrong `$ref` shows only now
             raise self._is_broken(error) from None
 
@@ -136,7 +155,7 @@ class _SchemaError(Protocol):
     context: Any
 
 
-def _compiled(schema: JsonObject) -> Callable[[Any], list[Any]]:
+def _compiled(schema: JsonObject) -> Callable[[Any, float], list[Any]]:
     # jsonschema takes 100 ms to import, and no start needs it: only the first call of a tool does.
     from jsonschema import Draft202012Validator  # noqa: PLC0415
     from jsonschema.validators import validator_for  # noqa: PLC0415
@@ -148,7 +167,7 @@ def _compiled(schema: JsonObject) -> Callable[[Any], list[Any]]:
     draft.check_schema(schema)
     # An empty registry, because the library's own would fetch what a `$ref` names.
     iter_errors = bounded(draft)(checkable(schema), registry=Registry()).iter_errors
-    return lambda arguments: limited(iter_errors(arguments))
+    return lambda arguments, limit_secs: limited(iter_errors(arguments), limit_secs)
 
 
 # Words --------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ class Call:
             message = f"the arguments of {name} came as a JSON string and were read as the object in it"
             await self._scope.emit(Warned(code="argumentsUnquoted", message=message))
         try:
-            faults = self._entry.check.faults(read)
+            faults = await self._entry.check.faults(read)
         except BrokenSchemaError as error:
             message = f"the schema of {name} is broken, so its arguments go unchecked: {error}"
             await self._scope.emit(Warned(code="schemaBroken", message=message))

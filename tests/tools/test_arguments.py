@@ -57,10 +57,10 @@ BY_TAG = {
         ({"minProperties": 1}, {}, ["the argument object does not fit: {} should be non-empty"]),
     ],
 )
-def test_a_fault_says_where_it_is_and_what_is_wanted(
+async def test_a_fault_says_where_it_is_and_what_is_wanted(
     schema: JsonObject, arguments: JsonObject, faults: list[str]
 ) -> None:
-    assert [str(fault) for fault in ArgumentCheck(schema).faults(arguments)] == faults
+    assert [str(fault) for fault in await ArgumentCheck(schema).faults(arguments)] == faults
 
 
 @pytest.mark.parametrize(
@@ -75,18 +75,18 @@ def test_a_fault_says_where_it_is_and_what_is_wanted(
         ({"$schema": "urn:unknown", **obj(a=STRING)}, {"a": "x"}),
     ],
 )
-def test_what_fits_has_no_faults(schema: JsonObject, arguments: JsonObject) -> None:
-    assert ArgumentCheck(schema).faults(arguments) == []
+async def test_what_fits_has_no_faults(schema: JsonObject, arguments: JsonObject) -> None:
+    assert await ArgumentCheck(schema).faults(arguments) == []
 
 
-def test_a_schema_that_cannot_be_used_is_told_with_its_reason() -> None:
+async def test_a_schema_that_cannot_be_used_is_told_with_its_reason() -> None:
     check = ArgumentCheck({"type": "objekt"})
     for _ in range(2):
         with pytest.raises(BrokenSchemaError, match="SchemaError: "):
-            check.faults({})
+            await check.faults({})
 
 
-def test_a_reference_to_elsewhere_is_never_fetched() -> None:
+async def test_a_reference_to_elsewhere_is_never_fetched() -> None:
     asked: list[str] = []
 
     class Schemas(BaseHTTPRequestHandler):
@@ -101,13 +101,13 @@ def test_a_reference_to_elsewhere_is_never_fetched() -> None:
         check = ArgumentCheck(obj(a={"$ref": f"http://127.0.0.1:{server.server_port}/x.json"}))
         # The library warns before it fetches; a warning must not be what holds it back.
         with warnings.catch_warnings(action="ignore"), pytest.raises(BrokenSchemaError, match="Unresolvable"):
-            check.faults({"a": 1})
+            await check.faults({"a": 1})
         server.shutdown()
     assert asked == []
 
 
-def test_a_long_value_is_shortened() -> None:
-    (fault,) = ArgumentCheck(obj(a=INTEGER)).faults({"a": "x" * 1000})
+async def test_a_long_value_is_shortened() -> None:
+    (fault,) = await ArgumentCheck(obj(a=INTEGER)).faults({"a": "x" * 1000})
     assert fault.reason.endswith("xxx…")
     assert len(fault.reason) < 100
 
