@@ -22,6 +22,7 @@ from sidecar.config import (
     read_user_file,
     server_wait_secs,
 )
+from sidecar.config_files.server_files import InputDefinition
 from sidecar.mcp.client import Client
 from sidecar.mcp.manager import McpManager
 from sidecar.mcp.results import McpToolDefinition
@@ -156,7 +157,7 @@ class _App:
             on_status=lambda server: host.notify("mcp/statusChanged", server),
             on_tools=_tool_keeper(registry, notices),
             on_warning=lambda server, warning: notices.add("mcpServer", f"MCP server {server!r}: {warning}"),
-            ask_input=_input_asker(questions),
+            ask_input=_input_asker(questions, {wanted.id: wanted for wanted in options.inputs or ()}),
             environ=self._environ,
         )
         for name, raw in (options.mcp_servers or {}).items():
@@ -236,14 +237,17 @@ def _tool_keeper(registry: ToolRegistry, notices: Notices) -> OnTools:
     return on_tools
 
 
-def _input_asker(questions: Questions) -> Callable[[str], Awaitable[str | None]]:
-    """Asks a person for the `${input:id}` of a server's entry."""
+def _input_asker(
+    questions: Questions, inputs: Mapping[str, InputDefinition]
+) -> Callable[[str], Awaitable[str | None]]:
+    """Asks a person for the `${input:id}` of a server's entry, in the words of `inputs` where it is there."""
 
     async def ask_input(input_id: str) -> str | None:
+        wanted = inputs.get(input_id) or InputDefinition(id=input_id)
         given = await questions.ask_input(
             source="mcpServers",
-            message=f"value for ${{input:{input_id}}}",
-            schema={"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]},
+            message=wanted.description or f"value for ${{input:{input_id}}}",
+            schema={"type": "object", "properties": {"value": wanted.schema}, "required": ["value"]},
         )
         return None if given is None else str(given["value"])
 

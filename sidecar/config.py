@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from attrs import frozen
 
 from sidecar.agent.config import CycleConfig, SummaryBy
+from sidecar.config_files.server_files import InputDefinition
 from sidecar.permissions.entries import fault_of_options
 from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.errors import TOOL_ERROR_KINDS, ConfigurationError, ErrorAction
@@ -65,6 +66,7 @@ class Options:
     system: str | None = None
     providers: dict[str, ProviderOptions] | None = None
     mcp_servers: dict[str, Any] | None = None
+    inputs: tuple[InputDefinition, ...] | None = None
     permissions: PermissionOptions | None = None
     cycle: CycleOptions | None = None
     store: StoreOptions | None = None
@@ -86,11 +88,13 @@ LEAST_MAX_FRAME_BYTES = 1024
 
 _MERGED_BY_NAME = ("providers", "mcpServers", "permissions", "cycle", "store")
 
+_JOINED = ("tools", "inputs")
+
 
 def layered(*sources: JsonObject) -> JsonObject:
     """One object from several, the strongest first.
 
-    Tables are merged by name and `tools` are joined, so that `--tools` adds to those that a file names.
+    Tables are merged by name; `tools` and `inputs` are joined, so that `--tools` adds to those that a file names.
     Everything else is replaced.
     """
     merged: JsonObject = {}
@@ -99,7 +103,7 @@ def layered(*sources: JsonObject) -> JsonObject:
             below = merged.get(name)
             if name in _MERGED_BY_NAME and isinstance(value, dict) and isinstance(below, dict):
                 merged[name] = {**below, **value}
-            elif name == "tools":
+            elif name in _JOINED:
                 merged[name] = [*(below or ()), *(value or ())]
             elif value is not None:
                 merged[name] = value

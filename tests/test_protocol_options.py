@@ -11,6 +11,7 @@ import pytest
 from sidecar import config
 from sidecar.agent.config import CycleConfig
 from sidecar.config import CycleOptions, Options, StoreOptions
+from sidecar.config_files.server_files import InputDefinition
 from sidecar.mcp.config import StdioServer
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.codec import encode
@@ -28,7 +29,9 @@ def test_the_options_are_those_of_the_code() -> None:
     assert {name: option.type for name, option in DOCUMENT.options("Options").items()} == expected
 
 
-@pytest.mark.parametrize("shape", [ProviderOptions, StdioServer], ids=lambda shape: shape.__name__)
+@pytest.mark.parametrize(
+    "shape", [ProviderOptions, StdioServer, InputDefinition], ids=lambda shape: shape.__name__
+)
 def test_the_options_of_providers_and_servers_are_those_of_the_code(shape: type) -> None:
     assert {name: option.type for name, option in DOCUMENT.options(shape.__name__).items()} == spelled_fields(
         shape

@@ -33,6 +33,7 @@ KNOWN_OPTIONS: Mapping[str, tuple[str, ...]] = {
         "system",
         "providers",
         "mcpServers",
+        "inputs",
         "permissions",
         "cycle",
         "store",

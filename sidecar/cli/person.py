@@ -14,7 +14,7 @@ from sidecar.cli import wording
 from sidecar.cli.keyboard import CLOSED, ESCAPE, Keyboard, open_keyboard
 from sidecar.cli.render import RunView
 from sidecar.cli.schema import Field, fields_of, value_of
-from sidecar.cli.terminal import clip, safe_line, wrap
+from sidecar.cli.terminal import clip, safe, safe_line, wrap
 
 JsonObject = dict[str, Any]
 
@@ -107,8 +107,10 @@ class Person:
     async def _ask_for_input(self, question: JsonObject) -> JsonObject:
         terminal = self.view.screen.terminal
         source = safe_line(str(question.get("source", "")))
-        heading = f"{terminal.style('?', 'yellow', 'bold')} {safe_line(str(question.get('message', '')))}"
+        first, *more = safe(str(question.get("message", ""))).split("\n")
+        heading = f"{terminal.style('?', 'yellow', 'bold')} {first}"
         lines = [heading + (terminal.style(f"  ({source})", "dim") if source else "")]
+        lines += [f"  {line}" for line in more]
         lines += [f"  {safe_line(str(question['url']))}"] if question.get("url") else []
         self.view.screen.line("\n".join(lines), kind="question")
         fields, is_object = fields_of(question.get("schema"))
@@ -129,9 +131,13 @@ class Person:
         complaint = ""
         while True:
             self._echo(label, "", complaint)
-            typed = await keyboard.line(lambda so_far: self._echo(label, so_far, ""))
+            typed = await keyboard.line(lambda so_far: self._echo(label, _shown(so_far, wanted), ""))
             if typed is None:
                 return False
+            if typed == "" and wanted.default is not None:
+                content[wanted.name] = wanted.default
+                self.view.screen.line(label.rstrip(), kind="question")
+                return True
             if typed == "" and not wanted.is_required:
                 return True
             try:
@@ -139,7 +145,7 @@ class Person:
             except ValueError as error:
                 complaint = str(error)
                 continue
-            self.view.screen.line(f"{label}{typed}", kind="question")
+            self.view.screen.line(f"{label}{_shown(typed, wanted)}", kind="question")
             return True
 
     def _echo(self, label: str, typed: str, complaint: str) -> None:
@@ -150,6 +156,10 @@ class Person:
             terminal.style(self.view.screen.fitted(f"  {hint}"), "dim"),
         ]
         self.view.prompt(lines if not typed or complaint else lines[:1])
+
+
+def _shown(typed: str, wanted: Field) -> str:
+    return "*" * len(typed) if wanted.is_secret else typed
 
 
 def is_allowed(name: str, needs: Sequence[str], allowed: Sequence[str]) -> bool:

@@ -13,13 +13,18 @@ JsonObject = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One thing to type. `choices` are the only values allowed, where there are any."""
+    """One thing to type. `choices` are the only values allowed, where there are any.
+
+    An empty line stands for `default`, where that is not None. What `is_secret` is not shown while it is typed.
+    """
 
     name: str
     label: str
     type: str
     choices: tuple[Any, ...] = ()
     is_required: bool = True
+    default: Any = None
+    is_secret: bool = False
 
 
 def fields_of(schema: Any) -> tuple[list[Field], bool]:
@@ -37,6 +42,8 @@ def _field(name: str, schema: Any, *, is_required: bool) -> Field:
     known: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
     choices = tuple(known.get("enum") or ())
     kind = "boolean" if known.get("type") == "boolean" else str(known.get("type", "string"))
+    default = known.get("default")
+    is_secret = known.get("writeOnly") is True or known.get("format") == "password"
     parts = [str(known.get("title") or known.get("description") or name or "answer")]
     if choices:
         parts.append(f"({' / '.join(map(str, choices))})")
@@ -44,9 +51,19 @@ def _field(name: str, schema: Any, *, is_required: bool) -> Field:
         parts.append("(y/n)")
     elif kind != "string":
         parts.append(f"({kind})")
-    if not is_required:
+    if default is not None and not is_secret:
+        parts.append(f"[{default}]")
+    elif not is_required:
         parts.append("(may be left empty)")
-    return Field(name=name, label=" ".join(parts), type=kind, choices=choices, is_required=is_required)
+    return Field(
+        name=name,
+        label=" ".join(parts),
+        type=kind,
+        choices=choices,
+        is_required=is_required,
+        default=default,
+        is_secret=is_secret,
+    )
 
 
 def value_of(typed: str, wanted: Field) -> Any:

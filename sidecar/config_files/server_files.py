@@ -44,6 +44,16 @@ class InputDefinition:
     options: tuple[Any, ...] | None = None
 
     @property
+    def schema(self) -> JsonObject:
+        """JSON Schema of the answer."""
+        schema: JsonObject = {"type": "string"}
+        if self.choices:
+            schema["enum"] = list(self.choices)
+        if self.default is not None:
+            schema["default"] = self.default
+        return {**schema, "format": "password", "writeOnly": True} if self.password else schema
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The values of a `pickString`; its options are strings, or objects with a value and a label."""
         values = (option.get("value") if isinstance(option, dict) else option for option in self.options or ())

@@ -152,6 +152,33 @@ async def test_input_is_typed_and_checked_field_by_field(tmp_path: Path) -> None
     assert answer_in(tmp_path) == {"action": "accept", "content": {"name": "Ada", "age": 36}}
 
 
+async def test_a_secret_is_typed_unseen_and_a_default_by_enter(tmp_path: Path) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "token": {"type": "string", "format": "password", "writeOnly": True},
+            "region": {"type": "string", "enum": ["eu", "us"], "default": "eu"},
+        },
+        "required": ["token", "region"],
+    }
+    params = {"requestId": "i", "message": "Two lines:\n  \x1b[31mred", "schema": schema, "source": "git"}
+    asked = {"ask": {"id": "q-1", "method": "agent/requestInput", "params": params}}
+    async with on_terminal(
+        cli("ask", "hi", sidecar=scripted(tmp_path, {"agent/submit": [asked, *ENDED]}))
+    ) as terminal:
+        await terminal.sees("token: ")
+        terminal.press("hush")
+        await terminal.sees("****")
+        terminal.press("\r")
+        await terminal.sees("region (eu / us) [eu]: ")
+        terminal.press("\r")
+        assert await terminal.ends() == 0
+        assert "hush" not in terminal.text
+        shown = ["? Two lines:  (git)", "    \\x1b[31mred", "  token: ****", "  region (eu / us) [eu]:"]
+        assert terminal.picture[:4] == shown
+    assert answer_in(tmp_path) == {"action": "accept", "content": {"token": "hush", "region": "eu"}}
+
+
 async def test_ctrl_d_declines_input(tmp_path: Path) -> None:
     asked = {"ask": {"id": "q-1", "method": "agent/requestInput", "params": {"message": "Colour?"}}}
     async with on_terminal(
