@@ -2,9 +2,9 @@
 
 import select
 import time
-from collections.abc import Iterable
-from contextlib import ExitStack
-from os import close, pidfd_open
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from os import close, getpid, pidfd_open
 from pathlib import Path
 
 
@@ -25,6 +25,14 @@ def still_there_after(pids: Iterable[int], limit_secs: float) -> set[int]:
             stack.callback(close, descriptor)
             select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
     return living(pids)
+
+
+@contextmanager
+def no_process_left() -> Iterator[None]:
+    """Fails where a process below this one is left by the block; other tests may have their own here."""
+    before = descendants(getpid())
+    yield
+    assert descendants(getpid()) - before == set()
 
 
 def descendants(pid: int) -> set[int]:

@@ -17,7 +17,7 @@ from sidecar.mcp.supervised import RestartPolicy
 from sidecar.protocol.errors import ToolError
 from sidecar.protocol.messages import ServerInfo
 from tests.harness.mcp_server import TOOLS, server_entry
-from tests.harness.processes import descendants
+from tests.harness.processes import descendants, no_process_left
 
 BOUND_SECS = 10.0
 QUICKLY = RestartPolicy(tries=3, first_delay_secs=0.01)
@@ -66,13 +66,13 @@ class Servers:
 
 @contextlib.asynccontextmanager
 async def managing(**options: Any) -> AsyncIterator[Servers]:
-    servers = Servers(**options)
-    try:
-        yield servers
-    finally:
-        async with asyncio.timeout(3):
-            await servers.manager.aclose()
-        assert descendants(os.getpid()) == set()
+    with no_process_left():
+        servers = Servers(**options)
+        try:
+            yield servers
+        finally:
+            async with asyncio.timeout(3):
+                await servers.manager.aclose()
 
 
 async def test_a_server_becomes_ready_and_its_tools_come_with_it() -> None:

@@ -55,8 +55,8 @@ async def test_comments_and_empty_events_are_silence(piece: bytes) -> None:
 
 
 async def test_events_with_data_end_the_silence() -> None:
-    reply = trickles(says("!"), b'data: {"choices": []}\n\n', every_secs=0.1, times=6)
-    async with ScriptedModel(reply) as model, provider_at(model, idle_timeout_secs=0.4) as provider:
+    reply = trickles(says("!"), b'data: {"choices": []}\n\n', every_secs=0.2, times=6)
+    async with ScriptedModel(reply) as model, provider_at(model, idle_timeout_secs=1.0) as provider:
         assert text_of(await pieces_of(provider)) == "!"
 
 
@@ -85,8 +85,8 @@ async def test_a_stream_without_a_first_event_has_not_begun() -> None:
 
 
 async def test_an_answer_may_take_longer_than_its_beginning() -> None:
-    reply = stalls(says("one two"), after=2, secs=0.5)
-    async with ScriptedModel(reply) as model, provider_at(model, timeout_secs=0.3) as provider:
+    reply = stalls(says("one two"), after=2, secs=1.5)
+    async with ScriptedModel(reply) as model, provider_at(model, timeout_secs=1.0) as provider:
         assert text_of(await pieces_of(provider)) == "one two"
 
 

@@ -213,7 +213,8 @@ def test_a_request_of_lsp_without_an_id_does_nothing(server: Wire) -> None:
     server.notify("textDocument/didOpen", {"textDocument": document})
     server.notify("initialize", {"capabilities": {}})
     server.notify("shutdown")
-    assert server.call("document") == {"file:///kept.txt": "kept"}
+    assert server.call("document")["file:///kept.txt"] == "kept"
+    server.notify("textDocument/didClose", {"textDocument": {"uri": "file:///kept.txt"}})
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_host_that_stops_reading_holds_up_nothing_but_itself(spawn: Spawn) -> 
 
 
 def test_a_host_that_asks_and_never_reads_is_not_listened_to_for_ever(spawn: Spawn, tmp_path: Path) -> None:
-    """Its questions, whose answers would take 400 megabytes, stay in the pipe; that it leaves is noticed."""
+    """Its questions, whose answers would take 160 megabytes, stay in the pipe; that it leaves is noticed."""
     with spawn(leftovers=True) as server:
         server.initialize(initializationOptions={"closeFile": str(tmp_path / "closed")})
         before = server.resident_bytes()
@@ -72,11 +72,11 @@ def test_a_host_that_asks_and_never_reads_is_not_listened_to_for_ever(spawn: Spa
         server.pause_reading()
         why = "y" * 500  # So that the questions do not fit what is read ahead.
         questions = b"".join(
-            framed(call(f"q{number}", "give_much", bytes=100_000, why=why)) for number in range(4000)
+            framed(call(f"q{number}", "give_much", bytes=40_000, why=why)) for number in range(4000)
         )
         assert server.send_until_full(questions) < len(questions)
         server.wait_until_printed("ticked 100 times")
-        assert server.resident_bytes() - before < 150_000_000
+        assert server.resident_bytes() - before < 80_000_000
         server.end_input()
         assert server.exit_status() == 1
         assert (tmp_path / "closed").exists()
