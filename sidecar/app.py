@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ import platformdirs
 from attrs import frozen
 
 from sidecar.agent.models import Models, default_model
+from sidecar.agent.sampling import sample
 from sidecar.agent.sessions import Sessions
 from sidecar.config import (
     Options,
@@ -30,12 +32,14 @@ from sidecar.permissions.book import PermissionBook
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.messages import PermissionOptions
 from sidecar.protocol.values import ToolSource
+from sidecar.server.folders import Folders
 from sidecar.server.guard import take_standard_streams
 from sidecar.server.handlers import HANDLERS, LISTENERS
 from sidecar.server.host import Host
 from sidecar.server.initialize import Initialization, Opened
 from sidecar.server.lending import Lending
 from sidecar.server.log import LEVELS, configure_logging
+from sidecar.server.mcp_offers import offers_of
 from sidecar.server.notices import Notices
 from sidecar.server.questions import Questions
 from sidecar.server.rpc import SidecarServer
@@ -43,7 +47,7 @@ from sidecar.server.services import Services
 from sidecar.server.stdio import serve_stdio
 from sidecar.tools.builtin import BUILTIN
 from sidecar.tools.loading import add_tools, fault_of_entry
-from sidecar.tools.mcp_tools import sync_server_tools
+from sidecar.tools.mcp_tools import check_permissions, sync_server_tools
 from sidecar.tools.registry import ToolRegistry
 
 OnTools = Callable[[str, Client | None, tuple[McpToolDefinition, ...]], None]
@@ -142,7 +146,7 @@ class _App:
     async def open(self, init: Initialization, host: Host) -> Opened:
         """Everything a host needs. Raises DecodeError and ConfigurationError."""
         options = self._options(init.options)
-        workspace = self._workspace(options, init)
+        folders = self._folders(options, init)
         notices = Notices(host.log_message)
         if options.store is not None and options.store.path not in (None, ":memory:"):
             notices.add("storeInMemory", "this version keeps sessions in memory alone; store.path is not used")
@@ -152,22 +156,25 @@ class _App:
             on_change=lambda change: host.notify("session/changed", change), on_run_end=host.end_run
         )
         host.on_event(sessions.record)
-        servers = McpManager(
-            workspace=workspace,
-            on_status=lambda server: host.notify("mcp/statusChanged", server),
-            on_tools=_tool_keeper(registry, notices),
-            on_warning=lambda server, warning: notices.add("mcpServer", f"MCP server {server!r}: {warning}"),
-            ask_input=_input_asker(questions, {wanted.id: wanted for wanted in options.inputs or ()}),
-            environ=self._environ,
-        )
-        for name, raw in (options.mcp_servers or {}).items():
-            servers.start(name, raw)
         lending = Lending(host)
         models = Models(
             options.providers or {},
             default=options.model or default_model(self._environ),
             complete=lending.complete,
         )
+        servers = McpManager(
+            workspace=folders.paths,
+            on_status=lambda server: host.notify("mcp/statusChanged", server),
+            on_tools=_tool_keeper(registry, notices),
+            on_warning=lambda server, warning: notices.add("mcpServer", f"MCP server {server!r}: {warning}"),
+            ask_input=_input_asker(questions, {wanted.id: wanted for wanted in options.inputs or ()}),
+            offers=offers_of(host, questions, partial(sample, models), folders),
+            check=check_permissions,
+            environ=self._environ,
+        )
+        folders.on_change(servers.roots_changed)
+        for name, raw in (options.mcp_servers or {}).items():
+            servers.start(name, raw)
         services = Services(
             host=host,
             questions=questions,
@@ -178,7 +185,7 @@ class _App:
             models=models,
             lending=lending,
             notices=notices,
-            workspace=workspace,
+            folders=folders,
             cycle=cycle_config(options.cycle),
             system=options.system,
             server_wait_secs=server_wait_secs(options),
@@ -204,13 +211,13 @@ class _App:
         flags = {"model": self._launch.model, "tools": list(self._launch.tools)}
         return read_options(layered(said, flags, user), path="")
 
-    def _workspace(self, options: Options, init: Initialization) -> tuple[Path, ...]:
+    def _folders(self, options: Options, init: Initialization) -> Folders:
         if options.workspace_folders is not None:
             paths = (folder_path(folder.uri) for folder in options.workspace_folders)
-            return tuple(path for path in paths if path is not None)
-        if init.workspace_folders:
-            return init.workspace_folders
-        return (self._launch.cwd.resolve(),) if self._launch.cwd is not None else ()
+            return Folders(tuple(path for path in paths if path is not None), are_given=True)
+        if init.workspace_folders or self._launch.cwd is None:
+            return Folders(init.workspace_folders)
+        return Folders((self._launch.cwd.resolve(),))
 
 
 async def _registry(options: Options, host: Host) -> ToolRegistry:
@@ -220,7 +227,7 @@ async def _registry(options: Options, host: Host) -> ToolRegistry:
     names = set(BUILTIN) if wanted is None or wanted is True else set(wanted or ())
     for name in BUILTIN:
         if name in names:
-            registry.register(BUILTIN[name](), category="files", source=ToolSource(type="builtin"))
+            registry.register(BUILTIN[name](), source=ToolSource(type="builtin"))
     await add_tools(registry, options.tools or ())
     registry.subscribe(lambda change: host.notify("tools/changed", change))
     return registry

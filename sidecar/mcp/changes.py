@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Literal
 
 PAUSE_SECS = 0.1
 """From the first word until it is passed on; what comes in between is one with it. Own choice."""
@@ -9,8 +10,11 @@ PAUSE_SECS = 0.1
 MAX_URIS = 1000
 """Resources named in one pause; further ones stand for the whole list. Own choice."""
 
-OnChange = Callable[[str, str | None], None]
-"""Hears of `resources` or `prompts`, the lists, or of one `resource` with its address."""
+Changed = Literal["resources", "prompts", "resource"]
+"""A list, or one resource."""
+
+OnChange = Callable[[Changed, str | None], None]
+"""Hears what changed, and of one resource its address."""
 
 
 class Changes:
@@ -18,10 +22,10 @@ class Changes:
 
     def __init__(self, on_change: OnChange) -> None:
         self._on_change = on_change
-        self._waiting: dict[tuple[str, str | None], None] = {}
+        self._waiting: dict[tuple[Changed, str | None], None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, what: str, uri: str | None = None) -> None:
+    def add(self, what: Changed, uri: str | None = None) -> None:
         """Something changed."""
         if uri is not None and len(self._waiting) >= MAX_URIS:
             what, uri = "resources", None

@@ -9,10 +9,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sidecar.mcp.changes import Changes
+from sidecar.mcp.changes import Changed, Changes
 from sidecar.mcp.connection import Reply, ReplyRefusal
 from sidecar.mcp.elicitation import InputAnswer, InputQuestion, Mode, answer_result, read_question
 from sidecar.mcp.envelope import INTERNAL_ERROR, METHOD_NOT_FOUND
@@ -47,7 +48,7 @@ logger = logging.getLogger("sidecar.mcp")
 
 
 class Offers(NamedTuple):
-    """What the rest of the sidecar does for servers, each of which is named first. What is None is not offered.
+    """What the rest of the sidecar does for servers; it is told first for which. What is None is not offered.
 
     `roots` are the folders a server may know of. `sample` asks a person, then a model; it raises ToolError
     `permissionDenied` where the person says no, with the action `stop` to be asked no more. `elicit` asks a
@@ -58,8 +59,8 @@ class Offers(NamedTuple):
     sample: Callable[[str, SamplingRequest], Awaitable[SamplingAnswer]] | None = None
     elicit: Callable[[str, InputQuestion], Awaitable[InputAnswer]] | None = None
     modes: tuple[Mode, ...] = ("form", "url")
-    log: Callable[[str, LogLevel, str | None, str], None] | None = None
-    changed: Callable[[str, str, str | None], None] | None = None
+    log: Callable[[LogLevel, str], None] | None = None
+    changed: Callable[[str, Changed, str | None], None] | None = None
     page_done: Callable[[str, str], None] | None = None
 
 
@@ -79,7 +80,7 @@ class Duties:
         self._samples: deque[float] = deque()
         self._is_sampling_over = False
         self._pages: dict[str, asyncio.Event] = {}
-        self._log = ServerLog(self._tell(offers.log)) if offers.log else None
+        self._log = ServerLog(server, offers.log) if offers.log else None
         self._changes = Changes(self._tell(offers.changed)) if offers.changed else None
 
     @classmethod
@@ -126,20 +127,16 @@ class Duties:
         questions = pages if isinstance(pages, list) else []
         if not questions or self._offers.elicit is None:
             return False
-        opened = []
         for page in questions[:MAX_WAITING_QUESTIONS]:
             params = {**page, "mode": "url"} if isinstance(page, dict) else {}
-            if (await self._elicit(params))["action"] != "accept":
-                return False
-            opened.append(self._pages.get(str(params.get("elicitationId"))))
-        with self.person_time.running():
-            waits = [asyncio.create_task(page.wait()) for page in opened if page is not None]
             try:
-                if waits:
-                    await asyncio.wait(waits, timeout=PAGE_WAIT_SECS)
-            finally:
-                for wait in waits:
-                    wait.cancel()
+                answer = await self._elicit(params)
+            except ReplyRefusal as refusal:
+                logger.warning("server %r sends a person to a page that cannot be: %s", self._server, refusal)
+                return False
+            if answer["action"] != "accept":
+                return False
+        await self._pages_done([page["elicitationId"] for page in questions if "elicitationId" in page])
         return True
 
     def notified(self, method: str, params: JsonObject) -> None:
@@ -191,11 +188,13 @@ class Duties:
     async def _elicit(self, params: JsonObject) -> JsonObject:
         assert self._offers.elicit is not None
         question = read_question(params, self._offers.modes)
-        answer = await self._one_by_one(self._offers.elicit, question)
-        if answer.action == "accept" and question.elicitation_id is not None:
+        if question.elicitation_id is not None:  # Before it is asked, for its end may come before the answer.
             while len(self._pages) >= MAX_OPEN_PAGES:
                 del self._pages[next(iter(self._pages))]
             self._pages[question.elicitation_id] = asyncio.Event()
+        answer = await self._one_by_one(self._offers.elicit, question)
+        if answer.action != "accept" and question.elicitation_id is not None:
+            self._pages.pop(question.elicitation_id, None)
         return answer_result(question, answer)
 
     async def _one_by_one(self, ask: Callable[[str, Any], Awaitable[Any]], question: Any) -> Any:
@@ -226,6 +225,14 @@ class Duties:
         """The log says what went wrong; a server is not told of our models."""
         logger.warning("no model answered server %r: %s", self._server, error)
         return ReplyRefusal(INTERNAL_ERROR, "the client's model could not be asked")
+
+    async def _pages_done(self, elicitation_ids: list[str]) -> None:
+        """Returns when the server has said that these pages are dealt with, or has had the time to."""
+        open_pages = [page for name in elicitation_ids if (page := self._pages.get(name)) is not None]
+        with self.person_time.running(), suppress(TimeoutError):
+            async with asyncio.timeout(PAGE_WAIT_SECS):
+                for page in open_pages:
+                    await page.wait()
 
     # Notifications --------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from sidecar.mcp.elicitation import InputAnswer, with_defaults
 from sidecar.protocol.events import ApprovalDecision
 from sidecar.protocol.messages import (
     ApprovalOption,
@@ -32,6 +33,11 @@ _WARNING = 2
 
 _ANY_TEXT: JsonObject = {"type": "string"}
 """What is wanted where a question has no schema."""
+
+
+def new_input_id() -> str:
+    """Names a question to a person."""
+    return f"input_{uuid.uuid4().hex}"
 
 
 class Questions:
@@ -70,14 +76,36 @@ class Questions:
 
         Content that does not fit the schema is no answer either, because whoever asked counts on its shape.
         """
+        answer = await self.put(
+            source=source, message=message, schema=schema, session_id=session_id, run_id=run_id
+        )
+        return answer.content if answer.action == "accept" else None
+
+    async def put(
+        self,
+        *,
+        source: str,
+        message: str,
+        schema: JsonObject | None = None,
+        url: str | None = None,
+        request_id: str | None = None,
+        session_id: str | None = None,
+        run_id: str | None = None,
+    ) -> InputAnswer:
+        """What the person did about a question, whose answer is to fit `schema`, or about the page at `url`.
+
+        Whoever cannot be asked, does not answer in time or gives what does not fit has cancelled. Content that
+        leaves out what the schema has a default for is filled in.
+        """
         if not self._host.capabilities.input:
-            return None
+            return InputAnswer("cancel")
         params = RequestInputParams(
-            request_id=f"input_{uuid.uuid4().hex}",
+            request_id=request_id or new_input_id(),
             session_id=session_id,
             run_id=run_id,
             message=message,
             schema=schema,
+            url=url,
             source=source,
             deadline_ms=self._deadline_ms,
         )
@@ -85,12 +113,13 @@ class Questions:
             answer = await self._host.request("agent/requestInput", params, self._deadline_secs)
         except HostError as error:
             log.warning("no input for %s: %s", source, error)
-            return None
+            return InputAnswer("cancel")
         assert isinstance(answer, RequestInputResult)
+        if answer.action != "accept" or url is not None:
+            return InputAnswer(answer.action)
         wanted = _ANY_TEXT if schema is None else schema
-        if answer.action != "accept" or not await _fits(answer.content, wanted, source):
-            return None
-        return answer.content
+        content = with_defaults(wanted, answer.content)
+        return InputAnswer("accept", content) if await _fits(content, wanted, source) else InputAnswer("cancel")
 
     @property
     def _deadline_ms(self) -> int:

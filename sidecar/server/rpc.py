@@ -178,6 +178,8 @@ class SidecarProtocol(LspProtocol):
         elif method == types.CANCEL_REQUEST:
             self._cancel(params)
         elif self._phase is Phase.READY and method in self._server.listeners:
+            if self.feature(method) is not None:
+                self._on_lsp_notification(method, params)  # pygls keeps an account of its own.
             work = self._server.listeners[method](self._server.services, params)
             self._in_background(work, f"notification {method!r}")
             return True

@@ -9,6 +9,7 @@ from sidecar.agent.models import Models
 from sidecar.agent.sessions import Sessions
 from sidecar.mcp.manager import McpManager
 from sidecar.permissions.book import PermissionBook
+from sidecar.server.folders import Folders
 from sidecar.server.host import Host
 from sidecar.server.lending import Lending
 from sidecar.server.notices import Notices
@@ -33,8 +34,13 @@ class Services:
     models: Models
     lending: Lending
     notices: Notices
-    workspace: tuple[Path, ...]
+    folders: Folders
     cycle: CycleConfig
     system: str | None
     server_wait_secs: float
     host_calls: dict[str, ToolContext] = field(factory=dict)
+
+    @property
+    def workspace(self) -> tuple[Path, ...]:
+        """The folders that tools may use now."""
+        return self.folders.paths

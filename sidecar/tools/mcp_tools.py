@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sidecar.mcp.client import Client
+from sidecar.mcp.config import Server, path_of
 from sidecar.mcp.results import McpCallResult, McpToolDefinition
 from sidecar.permissions.globs import name_matches
 from sidecar.permissions.model import Permission
-from sidecar.protocol.errors import ToolError
+from sidecar.protocol.errors import ConfigurationError, ToolError
 from sidecar.protocol.values import ContentBlock, JsonObject, TextBlock, ToolResult, ToolSource
 from sidecar.tools.base import BaseTool, ToolContext, ToolOutput
 from sidecar.tools.entry import ToolEntry
@@ -85,6 +86,17 @@ def permissions_of(
     if (definition.annotations or {}).get("readOnlyHint") is True:
         return (Permission.READ,)
     return (Permission(f"mcp:{server}"),)
+
+
+def check_permissions(server: str, entry: Server) -> None:
+    """Raises ConfigurationError naming the glob whose permissions do not exist."""
+    for glob, permissions in entry.permissions.items():
+        for permission in permissions:
+            try:
+                Permission(permission)
+            except ValueError as error:
+                path = f"{path_of(server)}.permissions.{glob}"
+                raise ConfigurationError(f"{path}: {error}", path=path) from None
 
 
 def sync_server_tools(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sidecar.server.handlers import agent, mcp, models, permissions, sessions, tools
+from sidecar.server.handlers import agent, mcp, models, permissions, sessions, tools, workspace
 from sidecar.server.rpc import Handler, Listener
 
 HANDLERS: Mapping[str, Handler] = {
@@ -37,4 +37,8 @@ HANDLERS: Mapping[str, Handler] = {
     "models/list": models.list_models,
 }
 
-LISTENERS: Mapping[str, Listener] = {"$/progress": tools.progress, "model/delta": models.delta}
+LISTENERS: Mapping[str, Listener] = {
+    "$/progress": tools.progress,
+    "model/delta": models.delta,
+    "workspace/didChangeWorkspaceFolders": workspace.folders_changed,
+}
