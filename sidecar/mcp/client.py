@@ -1,29 +1,30 @@
 """A client of one MCP server, from its start to its end."""
 
 import asyncio
+import functools
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
+from attrs import evolve
+
 from sidecar.mcp.config import Server
-from sidecar.mcp.connection import Connection, ServerRefusalError
+from sidecar.mcp.connection import ServerRefusalError
+from sidecar.mcp.conversation import Conversation
 from sidecar.mcp.duties import Duties
 from sidecar.mcp.envelope import INVALID_PARAMS
-from sidecar.mcp.legacy import OFFERED_REVISION, shake_hands
 from sidecar.mcp.life import Life, Start
-from sidecar.mcp.listing import list_all
+from sidecar.mcp.modern import HEADER_MISMATCH
+from sidecar.mcp.opening import Opened, Opening
 from sidecar.mcp.progress import OnProgress
-from sidecar.mcp.results import McpCallResult, McpToolDefinition, read_call_result, read_tools
+from sidecar.mcp.results import McpCallResult, McpToolDefinition, read_call_result
 from sidecar.mcp.session import Session
-from sidecar.protocol.errors import ToolError, ToolErrorKind
+from sidecar.mcp.subscription import keep_listening, wanted_of
+from sidecar.mcp.tool_list import ToolList
+from sidecar.mcp.verdicts import Verdicts
+from sidecar.protocol.errors import SidecarError, ToolError, ToolErrorKind
 from sidecar.protocol.values import JsonObject
-
-TOOLS_MAX_AGE_SECS = 300.0
-"""After so long `tools` asks again, for servers that do not say when their tools change. Own choice."""
-
-REFRESH_PAUSE_SECS = 0.1
-"""Between two lists that a server's `list_changed` asked for; what comes in between asks for one more."""
 
 MAX_WARNED = 1000
 """Warnings remembered so that none is given twice."""
@@ -36,11 +37,12 @@ def _nobody_listens(tools: tuple[McpToolDefinition, ...]) -> None:
 
 
 class Client:
-    """Tools of one MCP server.
+    """One MCP server of whatever revision.
 
     `connect` starts the server; whoever called it must `close` in the end. After the server has died, every call
     raises ToolError `mcpError` until `connect` is called again. `on_tools` hears of new lists that the server
-    announced, `on_warning` of what was left out or mended.
+    announced, `on_warning` of what was left out or mended; `duties` do what the server asks of us, by default
+    nothing. `verdicts` know what servers have turned out to be.
 
     Relative paths in `server` start at `folder`, by default the current one. Placeholders in it are not expanded.
     """
@@ -54,6 +56,7 @@ class Client:
         environ: Mapping[str, str] | None = None,
         inputs: tuple[str, ...] = (),
         duties: Duties | None = None,
+        verdicts: Verdicts | None = None,
         on_tools: Callable[[tuple[McpToolDefinition, ...]], None] = _nobody_listens,
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
@@ -67,107 +70,81 @@ class Client:
             inputs=inputs,
         )
         self._duties = duties or Duties.none()
-        self._on_tools = on_tools
+        self._verdicts = verdicts or Verdicts()
         self._on_warning = on_warning
         self._warned: set[str] = set()
-        self._life: Life | None = None
-        self._session: Session | None = None
-        self._tools: tuple[McpToolDefinition, ...] | None = None
-        self._tools_listed_at = 0.0
-        self._listing = asyncio.Lock()
-        self._refreshing: asyncio.Task[None] | None = None
-        self._must_refresh = False
+        self._lives: list[Life] = []
+        self._conversation: Conversation | None = None
+        self._tools = ToolList(name, on_tools=on_tools, warn=self._warn)
+        self._listening: asyncio.Task[None] | None = None
 
     @property
     def session(self) -> Session:
         """What is settled with the server. Raises ToolError `mcpNotInitialized` before `connect`."""
-        if self._session is None:
-            raise self._not_connected()
-        return self._session
+        return self._talk().session
 
     @property
     def server_info(self) -> JsonObject | None:
-        return self._session.server_info if self._session else None
+        return self._conversation.session.server_info if self._conversation else None
 
     @property
     def protocol_version(self) -> str | None:
-        return self._session.protocol_version if self._session else None
+        return self._conversation.session.protocol_version if self._conversation else None
 
     @property
     def instructions(self) -> str | None:
-        return self._session.instructions if self._session else None
+        return self._conversation.session.instructions if self._conversation else None
 
     @property
     def pid(self) -> int | None:
-        """The process of a server that runs."""
-        if self._life is None or self._life.is_over:
+        """The process of a server that runs, where it is one of ours."""
+        if self._conversation is None or self._conversation.life.is_over:
             return None
-        return self._life.transport.pid
+        return self._conversation.life.transport.pid
+
+    @property
+    def failure(self) -> ToolError | None:
+        """Why the server is of no use though it is there: it wants to know who we are."""
+        return self._conversation.failure if self._conversation else None
 
     async def connect(self) -> None:
-        """Starts the server and shakes hands; nothing to do where it runs already.
+        """Starts the server and opens a conversation; nothing to do where there is one.
 
         Raises ConfigurationError where it cannot be started, ToolError `mcpError` or `mcpTimeout` where it does
         not come up.
         """
-        if self._life is not None and not self._life.is_over:
+        if self._conversation is not None and not self._conversation.life.is_over:
             return
         await self.close()
-        self._life = await Life.begin(self._start, replies=self._duties.replies(), on_notification=self._notified)
+        opening = Opening(
+            self.name,
+            self.server,
+            begin=self._begin,
+            capabilities=self._duties.capabilities,
+            known=self._verdicts.get(self.server),
+        )
         try:
-            self._session = await shake_hands(
-                self._life.connection,
-                server=self.name,
-                timeout_secs=self._start.server.start_timeout_secs,
-                capabilities=self._duties.capabilities(OFFERED_REVISION),
-            )
-        except BaseException:
-            await self.close()
+            opened = await opening.open()
+        except SidecarError:
+            self._verdicts.forget(self.server)
             raise
+        self._verdicts.remember(self.server, opened.verdict)
+        self._conversation = Conversation(
+            opened,
+            server=self.name,
+            duties=self._duties,
+            reopen=self._reopen,
+            on_renewed=self._tools_changed,
+        )
+        self._listen(self._conversation)
 
     async def tools(self) -> tuple[McpToolDefinition, ...]:
         """The server's tools, from memory where that is fresh."""
-        age_secs = asyncio.get_running_loop().time() - self._tools_listed_at
-        if self._tools is None or age_secs > TOOLS_MAX_AGE_SECS:
-            return await self.refresh_tools()
-        return self._tools
+        return await self._tools.get(self._talk())
 
     async def refresh_tools(self) -> tuple[McpToolDefinition, ...]:
         """The server's tools, asked for now: none from a server that does not offer any."""
-        session = self.session
-        if "tools" not in session.capabilities:
-            return ()
-        async with self._listing:
-            listed = await list_all(
-                self.request,
-                "tools/list",
-                "tools",
-                next_cursor=session.next_cursor,
-                server=self.name,
-                warn=self._warn,
-            )
-            self._tools = tuple(read_tools(listed.entries, self._warn))
-            self._tools_listed_at = asyncio.get_running_loop().time()
-            return self._tools
-
-    async def request(
-        self,
-        method: str,
-        params: JsonObject,
-        *,
-        timeout_secs: float | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> JsonObject:
-        """The server's result, whatever the revision asks for on the way there.
-
-        Raises ServerRefusalError where the server answers with an error, else ToolError as `call_tool` does.
-        """
-        connection = self._connection()
-        return await connection.request(method, params, timeout_secs=timeout_secs, on_progress=on_progress)
-
-    def notify(self, method: str, params: JsonObject | None = None) -> None:
-        """Tells the server something."""
-        self._connection().notify(method, params)
+        return await self._tools.list(self._talk())
 
     async def call_tool(
         self,
@@ -183,48 +160,112 @@ class Client:
         `mcpError` where the server dies or breaks the protocol, `mcpNotInitialized` before `connect`,
         `invalidArguments` where the server says so. A cancelled call is cancelled at the server too.
         """
-        if "tools" not in self.session.capabilities:
+        conversation = self._talk()
+        if "tools" not in conversation.session.capabilities:
             raise self.error("mcpError", f"server {self.name!r} offers no tools")
-        params = {"name": name, "arguments": arguments}
+        ask = functools.partial(conversation.request, timeout_secs=timeout_secs, on_progress=on_progress)
         try:
-            result = await self.request("tools/call", params, timeout_secs=timeout_secs, on_progress=on_progress)
+            return read_call_result(await self._called(conversation, ask, {"name": name, "arguments": arguments}))
         except ServerRefusalError as refusal:
             raise self._refused(name, refusal) from None
-        return read_call_result(result)
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        timeout_secs: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> JsonObject:
+        """The server's result, whatever its revision asks for on the way there.
+
+        Raises ServerRefusalError where the server answers with an error, else ToolError as `call_tool` does.
+        """
+        return await self._talk().request(method, params, timeout_secs=timeout_secs, on_progress=on_progress)
+
+    def notify(self, method: str, params: JsonObject | None = None) -> None:
+        """Tells the server something. Raises ToolError `mcpNotInitialized` before `connect`."""
+        self._talk().life.connection.notify(method, params)
 
     async def wait_ended(self) -> str:
         """Returns once the server has ended: what became of it, as in `exited with status 1`."""
-        return "was stopped" if self._life is None else await self._life.connection.wait_ended()
+        return "was stopped" if not self._conversation else await self._conversation.life.connection.wait_ended()
 
     def error(self, kind: ToolErrorKind, message: str) -> ToolError:
         """A failure of this server, with its last words."""
-        if self._life is None:
+        if self._conversation is None:
             return ToolError(kind, message, server=self.name)
-        return self._life.connection.error(kind, message)
+        return self._conversation.life.connection.error(kind, message)
 
     async def close(self) -> None:
         """Ends the server and all that it started, within 3 s; what still waits fails at once."""
-        if self._life is not None:
-            await self._life.close()
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            await asyncio.wait({self._refreshing})
-        self._session = None
-        self._tools = None
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait({self._listening})
+            self._listening = None
+        if self._conversation is not None:
+            await self._conversation.life.close()
+        await self._tools.close()
+        self._conversation = None
+        self._lives.clear()
 
     def kill(self) -> None:
         """Ends the server at once, for when there is no time for `close`."""
-        if self._life is not None:
-            self._life.transport.kill()
+        for life in self._lives:
+            life.transport.kill()
 
-    def _connection(self) -> Connection:
-        if self._life is None or self._session is None:
-            raise self._not_connected()
-        return self._life.connection
+    # A life ---------------------------------------------------------------------------------------------
 
-    def _not_connected(self) -> ToolError:
-        message = f"server {self.name!r} is not connected; connect it first"
-        return ToolError("mcpNotInitialized", message, server=self.name)
+    async def _begin(self, server: Server) -> Life:
+        life = await Life.begin(
+            evolve(self._start, server=server),
+            replies=self._duties.replies(),
+            on_notification=self._notified,
+            paused_secs=lambda: self._duties.person_time.secs,
+        )
+        self._lives.append(life)
+        return life
+
+    async def _reopen(self, opened: Opened) -> Session:
+        opening = Opening(
+            self.name,
+            opened.life.server,
+            begin=self._begin,
+            capabilities=self._duties.capabilities,
+            known=opened.verdict,
+        )
+        return await opening.open_again(opened.life)
+
+    def _listen(self, conversation: Conversation) -> None:
+        """Subscribes to changes where the server has to be asked for word of them."""
+        wanted = wanted_of(conversation.session.capabilities) if conversation.session.is_modern else {}
+        if wanted:
+            self._listening = asyncio.create_task(
+                keep_listening(
+                    lambda heard: conversation.listen(wanted, heard), self._notified, on_gap=self._tools_changed
+                )
+            )
+
+    def _talk(self) -> Conversation:
+        if self._conversation is None:
+            message = f"server {self.name!r} is not connected; connect it first"
+            raise ToolError("mcpNotInitialized", message, server=self.name)
+        return self._conversation
+
+    async def _called(
+        self, conversation: Conversation, ask: Callable[..., Awaitable[JsonObject]], params: JsonObject
+    ) -> JsonObject:
+        """The result of a call, tried again where the tool wants other headers than when it was listed."""
+        headers = await self._tools.headers(conversation, params)
+        try:
+            return await ask("tools/call", params, headers=headers)
+        except ServerRefusalError as refusal:
+            if headers is None or refusal.code != HEADER_MISMATCH:
+                raise
+        await self._tools.list(conversation)
+        return await ask("tools/call", params, headers=await self._tools.headers(conversation, params))
+
+    # Telling --------------------------------------------------------------------------------------------
 
     def _refused(self, tool: str, refusal: ServerRefusalError) -> ToolError:
         kind: ToolErrorKind = "invalidArguments" if refusal.code == INVALID_PARAMS else "mcpError"
@@ -240,23 +281,14 @@ class Client:
         )
 
     def _notified(self, method: str, params: JsonObject) -> None:
-        if method == "notifications/tools/list_changed" and self._session is not None:
-            self._must_refresh = True
-            if self._refreshing is None or self._refreshing.done():
-                self._refreshing = asyncio.create_task(self._refresh())
+        if method == "notifications/tools/list_changed":
+            self._tools_changed()
         else:
             self._duties.notified(method, params)
 
-    async def _refresh(self) -> None:
-        """Lists the tools again as long as there was a change since; one list runs, at most one waits."""
-        while self._must_refresh:
-            self._must_refresh = False
-            try:
-                self._on_tools(await self.refresh_tools())
-            except ToolError as error:
-                self._warn(f"its changed tools could not be listed: {error}")
-                return
-            await asyncio.sleep(REFRESH_PAUSE_SECS)
+    def _tools_changed(self) -> None:
+        if self._conversation is not None:  # While it opens nothing is listed that could have changed.
+            self._tools.changed(self._conversation)
 
     def _warn(self, warning: str) -> None:
         if warning in self._warned:

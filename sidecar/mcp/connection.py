@@ -25,7 +25,7 @@ from sidecar.mcp.envelope import (
     own_id,
 )
 from sidecar.mcp.framing import Line
-from sidecar.mcp.pending import Pending, PendingRequests, settle
+from sidecar.mcp.pending import Heard, Pending, PendingRequests, settle
 from sidecar.mcp.progress import OnProgress, Reports, read_report
 from sidecar.mcp.tail import TAIL_BYTES, Tail
 from sidecar.mcp.transport import FailedRequest, Outgoing, Transport
@@ -40,6 +40,9 @@ MAX_JUNK_LINES = 1000
 
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 """A server that leaves more than this unread is sent no further requests. Own choice: one largest message."""
+
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+"""Where a notification says which subscription it belongs to, in `_meta`."""
 
 MAX_OPEN_REPLIES = 100
 """Requests of one server that may be worked on at the same time; those beyond are refused. Own choice."""
@@ -72,7 +75,8 @@ class Connection:
     """Requests to one server, and its answers, over a transport.
 
     `replies` says how the server's own requests are answered, each in a task of its own; `on_notification` hears
-    its notifications and may not wait. Everything that fails raises ToolError, a refusal of the server
+    its notifications and may not wait. `paused_secs` says how long, in all, the server has waited for a person,
+    which counts against no limit. Everything that fails raises ToolError, a refusal of the server
     ServerRefusalError.
     """
 
@@ -84,7 +88,8 @@ class Connection:
         timeout_secs: float,
         tail: Tail,
         replies: Mapping[str, Reply],
-        on_notification: Callable[[str, JsonObject], None],
+        on_notification: Heard,
+        paused_secs: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._transport = transport
         self._server = server
@@ -93,9 +98,10 @@ class Connection:
         self._tail = tail
         self._replies = replies
         self._on_notification = on_notification
-        self._pending = PendingRequests(self._expired)
+        self._pending = PendingRequests(self._expired, paused_secs)
         self._replying: dict[RequestId, asyncio.Task[None]] = {}
         self._crowded: Reports | None = None
+        self._is_modern = False
         self._junk_lines = 0
         self._ending: str | None = None
         self._ended = asyncio.Event()
@@ -117,9 +123,11 @@ class Connection:
         *,
         timeout_secs: float | None = None,
         on_progress: OnProgress | None = None,
+        headers: Mapping[str, str] | None = None,
+        heard: Heard | None = None,
         is_cancellable: bool = True,
     ) -> JsonObject:
-        """The server's result.
+        """The server's result. `heard` takes, for a subscription, what the server notifies of under its id.
 
         Raises ToolError `mcpTimeout` after `timeout_secs`, `mcpError` where the server ends or answers what cannot
         be read, `invalidArguments` for params that are no JSON. When the limit passes or the caller is cancelled,
@@ -129,7 +137,7 @@ class Connection:
         if on_progress is not None:
             params = params or {}
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": request_id}}
-        self._send(Outgoing(self._encoded(request_id, method, params), request_id, method, params))
+        self._send(Outgoing(self._encoded(request_id, method, params), request_id, method, params, headers))
         pending = Pending(
             request_id,
             method,
@@ -137,6 +145,7 @@ class Connection:
             advice=self._timeout_advice if timeout_secs is None else "",
             is_cancellable=is_cancellable,
         )
+        pending.heard = heard
         self._pending.add(pending)
         try:
             if on_progress is None:
@@ -148,8 +157,12 @@ class Connection:
                 self._withdraw(pending, "the caller no longer waits")
             raise
 
-    def speaks(self, revision: str) -> None:
-        """Told once both sides have settled which revision of MCP they speak."""
+    def speaks(self, revision: str, *, is_modern: bool) -> None:
+        """Told once both sides have settled which revision of MCP they speak.
+
+        In a modern one the server has no requests of its own, and must not be sent answers to any.
+        """
+        self._is_modern = is_modern
         self._transport.speaks(revision)
 
     def notify(self, method: str, params: JsonObject | None = None) -> None:
@@ -209,7 +222,11 @@ class Connection:
 
     def _reply_to(self, request: ServerRequest) -> None:
         reply = self._replies.get(request.method)
-        if self._transport.unsent_bytes > _MAX_UNSENT_REPLY_BYTES:
+        if self._is_modern:
+            logger.warning(
+                "%s sent a request, %s, which its revision has no place for", self._name, request.method
+            )
+        elif self._transport.unsent_bytes > _MAX_UNSENT_REPLY_BYTES:
             logger.warning("%s asks more than it reads answers; one is left out", self._name)
         elif request.method == "ping":
             self._answer(envelope.result(request.id, {}))
@@ -239,10 +256,14 @@ class Connection:
             self._transport.send(Outgoing(body))
 
     def _taken_back(self, params: JsonObject) -> None:
-        """The server no longer wants an answer (MCP 2025-11-25, basic/utilities/cancellation)."""
+        """The server no longer wants an answer, or ends a subscription (MCP, basic/utilities/cancellation)."""
         request_id = params.get("requestId")
-        if isinstance(request_id, int | str | float) and (replying := self._replying.get(request_id)) is not None:
-            replying.cancel()
+        if self._is_modern:
+            pending = self._pending.get(own_id(request_id))
+            if pending is not None and pending.heard is not None:
+                self._settle(pending, {})
+        elif isinstance(request_id, int | str | float) and request_id in self._replying:
+            self._replying[request_id].cancel()
 
     def _expired(self, pending: Pending) -> None:
         limit = f"{pending.limit_secs:g} s"
@@ -276,7 +297,8 @@ class Connection:
                 self._report(params)
             case ServerNotification("notifications/cancelled", params):
                 self._taken_back(params)
-                self._on_notification(message.method, params)
+            case ServerNotification(method, params) if "_meta" in params:
+                self._deliver(method, params)
             case ServerNotification(method, params):
                 self._on_notification(method, params)
             case ServerRequest():
@@ -289,6 +311,16 @@ class Connection:
                 self._salvage(ids, reason)
             case Junk(text):
                 self._note(text)
+
+    def _deliver(self, method: str, params: JsonObject) -> None:
+        """A notification under the id of a subscription is for that alone (MCP 2026-07-28, subscriptions)."""
+        meta = params["_meta"]
+        if not isinstance(meta, dict) or SUBSCRIPTION_ID not in meta:
+            self._on_notification(method, params)
+        elif (
+            pending := self._pending.get(own_id(meta[SUBSCRIPTION_ID]))
+        ) is not None and pending.heard is not None:
+            pending.heard(method, params)
 
     def _settle(self, pending: Pending | None, outcome: JsonObject | Exception) -> None:
         """What is for nobody came too late, or twice."""

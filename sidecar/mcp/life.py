@@ -6,18 +6,20 @@ from pathlib import Path
 
 from attrs import frozen
 
+from sidecar.mcp.authorization import Authorization
 from sidecar.mcp.config import HttpServer, Server, StdioServer, path_of, plan_launch
 from sidecar.mcp.connection import Connection, Reply
+from sidecar.mcp.pending import Heard
 from sidecar.mcp.process import ServerProcess
 from sidecar.mcp.tail import Tail
 from sidecar.mcp.transport import Transport
 from sidecar.protocol.errors import ConfigurationError
-from sidecar.protocol.values import JsonObject
 
 
 @frozen(kw_only=True, eq=False)
 class Start:
-    """How a server is started. `inputs` are what a person gave for its entry: secrets.
+    """How a server is started. `inputs` are what a person gave for its entry: secrets. `authorization` holds the
+    right to use one that is reached over HTTP.
 
     Relative paths in `server` start at `folder`. Placeholders in it are not expanded.
     """
@@ -27,19 +29,26 @@ class Start:
     folder: Path
     environ: Mapping[str, str]
     inputs: tuple[str, ...]
+    authorization: Authorization | None = None
 
 
 class Life:
     """From the start of a server to its end. Whoever got one must `close` it."""
 
-    def __init__(self, transport: Transport, connection: Connection) -> None:
+    def __init__(self, server: Server, transport: Transport, connection: Connection) -> None:
+        self.server = server
         self.transport = transport
         self.connection = connection
         self._reading = asyncio.create_task(self._read_to_the_end())
 
     @classmethod
     async def begin(
-        cls, start: Start, *, replies: Mapping[str, Reply], on_notification: Callable[[str, JsonObject], None]
+        cls,
+        start: Start,
+        *,
+        replies: Mapping[str, Reply],
+        on_notification: Heard,
+        paused_secs: Callable[[], float],
     ) -> "Life":
         """Starts the server. Raises ConfigurationError where that cannot be."""
         tail = Tail()
@@ -51,8 +60,9 @@ class Life:
             tail=tail,
             replies=replies,
             on_notification=on_notification,
+            paused_secs=paused_secs,
         )
-        return cls(transport, connection)
+        return cls(start.server, transport, connection)
 
     @property
     def is_over(self) -> bool:
@@ -80,9 +90,8 @@ async def open_transport(start: Start, tail: Tail) -> Transport:
     match start.server:
         case StdioServer() as server:
             return await _start_process(start, server, tail)
-        case HttpServer():
-            path = f"{path_of(start.name)}.url"
-            raise ConfigurationError(f"{path}: servers reached over HTTP are not supported yet", path=path)
+        case HttpServer() as server:
+            return await _open_http(start, server)
 
 
 async def _start_process(start: Start, server: StdioServer, tail: Tail) -> ServerProcess:
@@ -95,3 +104,14 @@ async def _start_process(start: Start, server: StdioServer, tail: Tail) -> Serve
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         message = f"{path}.command: {server.command!r} cannot be started: {reason}"
         raise ConfigurationError(message, path=f"{path}.command") from None
+
+
+async def _open_http(start: Start, server: HttpServer) -> Transport:
+    """httpx takes 90 ms to import, which only those pay who have such a server."""
+    if server.type == "sse":
+        from sidecar.mcp.http_sse_transport import open_sse  # noqa: PLC0415
+
+        return await open_sse(start.name, server, secrets=start.inputs, authorization=start.authorization)
+    from sidecar.mcp.http_transport import open_http  # noqa: PLC0415
+
+    return await open_http(start.name, server, secrets=start.inputs, authorization=start.authorization)

@@ -8,18 +8,35 @@ from typing import Any
 
 from attrs import frozen
 
+from sidecar import __version__
 from sidecar.protocol.values import JsonObject
+
+CLIENT_INFO: JsonObject = {"name": "agent-sidecar", "title": "Agent Sidecar", "version": __version__}
 
 
 @frozen(kw_only=True, eq=False)
 class Session:
-    """`server_info` is what the server says of itself, for display only."""
+    """`server_info` is what the server says of itself, for display only.
+
+    `meta` is what every request of a modern session says of itself; None in a legacy one.
+    """
 
     protocol_version: str
     capabilities: JsonObject
     server_info: JsonObject | None
     instructions: str | None
-    is_modern: bool = False
+    meta: JsonObject | None = None
+
+    @property
+    def is_modern(self) -> bool:
+        return self.meta is not None
+
+    def stamped(self, params: JsonObject) -> JsonObject:
+        """The params of a request, with what each one has to say of itself; its own `_meta` outweighs that."""
+        if self.meta is None:
+            return params
+        own = params.get("_meta")
+        return {**params, "_meta": {**self.meta, **own} if own else self.meta}
 
     def next_cursor(self, result: JsonObject) -> str | None:
         """Where the next page of a list begins; None at the end, which legacy servers write as an empty cursor."""
@@ -27,6 +44,17 @@ class Session:
         if not isinstance(cursor, str) or not (cursor or self.is_modern):
             return None
         return cursor
+
+    def age_limit_secs(self, said_secs: float | None, *, unsaid_secs: float) -> float:
+        """How long a result may be remembered, where the server has said `said_secs` of it or nothing.
+
+        A modern server that says nothing allows no time at all (MCP 2026-07-28, server/utilities/caching).
+        """
+        return said_secs or 0.0 if self.is_modern else unsaid_secs
+
+    def result_type(self, result: JsonObject) -> Any:
+        """What a result is: `complete` wherever a server does not say."""
+        return (result.get("resultType") or "complete") if self.is_modern else "complete"
 
 
 def object_or_none(value: Any) -> JsonObject | None:

@@ -80,6 +80,8 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("sidecar/providers/__init__.py", "sidecar.providers.anthropic"): "httpx, 90 ms",
     ("sidecar/providers/__init__.py", "sidecar.providers.replay"): "its shapes, 5 ms, for those who replay",
     ("sidecar/providers/__init__.py", "sidecar.providers.recording"): "as replay, for those who record",
+    ("sidecar/mcp/life.py", "sidecar.mcp.http_transport"): "httpx, 90 ms, and needed for servers with a url alone",
+    ("sidecar/mcp/life.py", "sidecar.mcp.http_sse_transport"): "as the one above",
     ("sidecar/tools/arguments.py", "jsonschema"): "100 ms, and needed by the first call alone",
     ("sidecar/tools/arguments.py", "jsonschema.validators"): "as jsonschema",
     ("sidecar/tools/arguments.py", "referencing"): "as jsonschema",
@@ -93,6 +95,7 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
 """Imports inside functions: (file, module) and the reason, which is start-up time almost always."""
 
 SLEEPS: dict[tuple[str, str], str] = {
+    ("tests/bench/mcp_side.py", "one_huge"): "the beat that is measured",
     ("tests/bench/bench_invoke.py", "pause"): "the calls that are measured take time and do nothing else",
 }
 """Sleeps in tests: (file, outermost function or class) and the reason why no event can be waited for."""

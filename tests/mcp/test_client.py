@@ -75,12 +75,12 @@ async def test_messages_before_the_handshake_is_over_are_answered(start_client: 
 
 
 async def test_a_server_that_does_not_answer_initialize_fails_in_time_with_its_last_words() -> None:
-    client = new_client("--never-initialize", "--say", "waiting for a licence", startTimeoutSecs=0.3)
+    client = new_client("--never-initialize", "--say", "waiting for a licence", startTimeoutSecs=1)
     with pytest.raises(ToolError) as caught:
         await client.connect()
     assert caught.value.kind == "mcpTimeout"
     assert caught.value.message == (
-        "server 's' did not answer initialize within 0.3 s; raise mcpServers.s.startTimeoutSecs if it needs "
+        "server 's' did not answer initialize within 1 s; raise mcpServers.s.startTimeoutSecs if it needs "
         "longer to start"
     )
     assert caught.value.data == {"server": "s", "stderrTail": "waiting for a licence"}

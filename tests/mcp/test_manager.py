@@ -119,7 +119,7 @@ async def test_waiting_for_servers_ends_as_soon_as_none_is_starting() -> None:
     [
         (7, "invalidConfiguration", "mcpServers.bad: must be an object with a command"),
         ({"command": 7}, "invalidConfiguration", "mcpServers.bad.command: must be a string, not number"),
-        ({"url": "https://example.com"}, "invalidConfiguration", "mcpServers.bad.url: servers reached over HTTP"),
+        ({"url": 7}, "invalidConfiguration", "mcpServers.bad.url: must be"),
         ({"command": "no-such-program"}, "invalidConfiguration", "mcpServers.bad.command: the program 'no-such"),
         (
             {"command": "x", "args": ["${NOT_SET}"]},
