@@ -6,8 +6,6 @@ to start. httpx's exceptions end here; what leaves is ModelError, ConfigurationE
 
 import asyncio
 import json
-import os
-import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
@@ -23,6 +21,7 @@ from sidecar.providers.failures import Endpoint, failed_status, unreadable
 from sidecar.providers.options import ProviderOptions
 from sidecar.providers.presets import START_COMMANDS
 from sidecar.web.environment import Proxy, proxy_for, trusted_certificates
+from sidecar.web.reasons import root_of
 
 DRAIN_SECS = 0.2
 """How long the rest of a finished answer is waited for, so that its connection can be used again."""
@@ -248,7 +247,7 @@ class Connection:
 
     def _unreachable(self, error: httpx.TransportError) -> SidecarError:
         provider, url = self.endpoint.provider, self.endpoint.url
-        reason = self.endpoint.clean(_root_of(error))
+        reason = self.endpoint.clean(root_of(error))
         if self._proxy is not None:
             return SidecarError(
                 "io",
@@ -269,7 +268,7 @@ class Connection:
         )
 
     def _lost(self, error: Exception) -> ModelError:
-        reason = self.endpoint.clean(_root_of(error))
+        reason = self.endpoint.clean(root_of(error))
         return ModelError(
             f"{self.endpoint.provider}: the connection to {self.endpoint.url} was lost: {reason}",
             provider=self.endpoint.provider,
@@ -312,20 +311,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ImportError):
         return "SOCKS proxies need the package 'socksio'"
     return "it must be a URL that begins with http://, https://, socks5:// or socks5h://"
-
-
-def _root_of(error: Exception) -> str:
-    """The operating system's own words below httpx's, which say only that all attempts failed."""
-    cause: BaseException | None = error
-    while cause is not None:
-        match cause:
-            case ssl.SSLError() | socket.gaierror():
-                return str(cause.strerror)
-            case OSError(errno=int(number), strerror=words):
-                # asyncio puts the address where the words should be; Windows knows no words for its numbers.
-                return os.strerror(number) if os.name == "posix" else str(words)
-        cause = cause.__cause__ or cause.__context__
-    return str(error).rstrip(".") or type(error).__name__
 
 
 def _server_sent(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
