@@ -52,14 +52,14 @@ class EventDecoder:
             if line.head.startswith(b"data:"):
                 self._oversized = OversizedLine(_value(line.head), line.tail)
             return
-        name, colon, _ = line.partition(b":")
-        match name:
+        colon = line.find(b":")
+        match line if colon < 0 else line[:colon]:
             case b"data":
-                self._grow(_value(line) if colon else b"")
+                self._grow(_value(line))
             case b"event":
                 self._kind = _value(line).decode(errors="replace")
             case b"id" if b"\0" not in line:
-                self._id = _value(line).decode(errors="replace") if colon else ""
+                self._id = _value(line).decode(errors="replace")
             case b"retry":
                 digits = _value(line)
                 if digits.isdigit() and len(digits) <= _MAX_RETRY_DIGITS:
@@ -85,9 +85,11 @@ class EventDecoder:
 
 
 def _value(line: bytes) -> bytes:
-    """What stands behind the colon, less one space."""
-    value = line[line.find(b":") + 1 :]
-    return value[1:] if value.startswith(b" ") else value
+    """What stands behind the colon, less one space. Cut out once: data may be tens of MiB."""
+    colon = line.find(b":")
+    if colon < 0:
+        return b""
+    return line[colon + 2 :] if line[colon + 1 : colon + 2] == b" " else line[colon + 1 :]
 
 
 class _Lines:
