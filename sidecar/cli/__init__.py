@@ -1,4 +1,4 @@
-"""The terminal host: `ask`, `chat`, `demo` and `doctor`, each over a sidecar spawned as an editor spawns it.
+"""The terminal host: `ask`, `chat`, `demo`, `doctor`, `mcp`; over a sidecar spawned as an editor spawns it.
 
 Uses the client library and nothing of the server. What a command needs is imported when it is run: `--version`
 and `--help` have no use for asyncio.
@@ -8,7 +8,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from sidecar.cli.arguments import PROGRAM, WRONG_USAGE, about, build_parser
+from sidecar.cli.arguments import PROGRAM, WRONG_USAGE, about, build_parser, parse
 
 __all__ = ["main", "build_parser"]
 
@@ -17,6 +17,7 @@ COMMANDS = {
     "chat": ("sidecar.cli.chat", "chat"),
     "demo": ("sidecar.cli.demo", "demo"),
     "doctor": ("sidecar.cli.doctor", "doctor"),
+    "mcp": ("sidecar.cli.mcp", "mcp"),
 }
 """Where each command is: a module and its function, which takes the flags and a Spawn."""
 
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str], *, sidecar: Sequence[str] | None = None) -> i
     `sidecar` is the command that serves, without flags; the default is that of this installation.
     """
     try:
-        flags = build_parser().parse_args(arguments)
+        flags = parse(arguments)
     except SystemExit as end:
         return int(end.code or 0)
     if flags.command not in COMMANDS:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from sidecar import __version__
+from sidecar.cli.mcp_flags import add_mcp, split_command
 
 PROGRAM = "agent-sidecar"
 
@@ -20,6 +21,7 @@ whole tool loop for a host: model, tools, permissions and MCP servers.
   {program} ask "..."    one prompt, with OPENAI_API_KEY or a local Ollama
   {program} chat         the same, as a conversation
   {program} doctor       check configuration, keys, model, MCP servers
+  {program} mcp import   take over the MCP servers of your other programs
 
 An editor spawns it and speaks to its stdin and stdout, as to a language server:
 
@@ -61,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("chat", "hold a conversation here", _add_run),
         ("demo", "show a whole run: no key, no network", None),
         ("doctor", "check configuration, keys, model and MCP servers", _add_json),
+        ("mcp", "list, add, test and import MCP servers", _add_mcp),
     ):
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         # argparse lets a command's flags replace those before it; tools are all meant.
@@ -106,6 +109,10 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None, tools: 
     )
 
 
+def _add_mcp(parser: argparse.ArgumentParser) -> None:
+    add_mcp(parser, lambda action: _add_common(action, default=argparse.SUPPRESS, tools="more_tools"))
+
+
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="JSON on stdout, for programs")
 
@@ -139,4 +146,8 @@ def _positive(text: str) -> int:
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Raises SystemExit with status 2 for wrong usage, 0 for --help and --version."""
-    return build_parser().parse_args(arguments)
+    ours, command_line = split_command(arguments)
+    flags = build_parser().parse_args(ours)
+    if command_line:
+        flags.command_line = [*flags.command_line, *command_line]
+    return flags

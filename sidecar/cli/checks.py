@@ -21,7 +21,7 @@ Status = Literal["ok", "warn", "fail"]
 
 OLDEST_PYTHON = (3, 11)
 
-PACKAGES = ("pygls", "attrs", "cattrs", "httpx", "httpx-sse", "jsonschema", "platformdirs")
+PACKAGES = ("pygls", "attrs", "cattrs", "httpx", "httpx-sse", "jsonschema", "platformdirs", "tomlkit")
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY")
 PLACE_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_MODEL", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "OLLAMA_HOST")

@@ -3,8 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-from attrs import frozen
+from typing import NamedTuple
 
 PROGRAMS = ("claude-desktop", "claude-code", "vscode", "cursor", "windsurf", "zed", "cline", "roo", "gemini")
 """The programs whose files are known, in the order in which they are looked at."""
@@ -35,8 +34,7 @@ _IN_CODE: Mapping[str, tuple[str, ...]] = {
 _CODES = ("Code", "Code - Insiders", "VSCodium")
 
 
-@frozen(kw_only=True)
-class Place:
+class Place(NamedTuple):
     """A file that a program may have."""
 
     program: str
