@@ -1,7 +1,7 @@
-"""MCP servers from npm, installed once into `.cache/npm` of the project.
+"""Packages from npm, installed once into `.cache` of the project.
 
-Import the fixture `npm_servers` into a test module or a conftest to use it. A machine without node skips such
-tests; where node is there, an install that fails fails them.
+Import the fixture `npm_servers` into a test module or a conftest to use MCP servers from npm. A machine without
+node skips such tests; where node is there, an install that fails fails them.
 """
 
 import fcntl
@@ -15,17 +15,18 @@ from typing import Any
 import pytest
 
 _ROOT = Path(__file__).resolve().parents[2]
-_WANTED = _ROOT / "tests/npm/package.json"
-_FOLDER = _ROOT / ".cache/npm"
 _INSTALL_LIMIT_SECS = 300
 
 
 class NpmServers:
     """The installed packages."""
 
+    def __init__(self, modules: Path) -> None:
+        self._modules = modules
+
     def entry(self, package: str, *arguments: str, **fields: Any) -> dict[str, Any]:
         """The `mcpServers` entry that runs the program of `package`; `fields` are more fields of the entry."""
-        folder = _FOLDER / "node_modules" / package
+        folder = self._modules / package
         (program,) = json.loads((folder / "package.json").read_text())["bin"].values()
         return {"command": "node", "args": [str(folder / program), *arguments], **fields}
 
@@ -33,22 +34,28 @@ class NpmServers:
 @pytest.fixture(scope="session")
 def npm_servers() -> NpmServers:
     """The packages of `tests/npm/package.json`, installed."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not on this machine")
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    with (_FOLDER / "lock").open("w") as lock:
+    return NpmServers(installed(_ROOT / "tests/npm/package.json", "npm"))
+
+
+def installed(wanted: Path, name: str) -> Path:
+    """The folder `node_modules` with what the package file `wanted` names, in `.cache/NAME`."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are not on this machine")
+    folder = _ROOT / ".cache" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # Tests of several processes may want them at once.
-        _install()
-    return NpmServers()
+        _install(wanted, folder)
+    return folder / "node_modules"
 
 
-def _install() -> None:
-    done = _FOLDER / f"installed-{hashlib.sha256(_WANTED.read_bytes()).hexdigest()[:16]}"
+def _install(wanted: Path, folder: Path) -> None:
+    done = folder / f"installed-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]}"
     if done.exists():
         return
-    shutil.copy(_WANTED, _FOLDER)
+    shutil.copy(wanted, folder)
     command = ("npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
-    result = subprocess.run(command, cwd=_FOLDER, capture_output=True, text=True, timeout=_INSTALL_LIMIT_SECS)
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_INSTALL_LIMIT_SECS)
     if result.returncode != 0:
         pytest.fail(f"npm install failed with status {result.returncode}:\n{result.stdout}\n{result.stderr}")
     done.touch()
