@@ -16,3 +16,6 @@ class Authorization(Protocol):
         Header names are in lower case. Raises ToolError `mcpError` with `needsAuth` where a person is needed and
         none is there.
         """
+
+    async def aclose(self) -> None:
+        """Ends what it still does for the server."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from sidecar.mcp.authorization import Authorization
 from sidecar.mcp.config import Server
 from sidecar.mcp.connection import ServerRefusalError
 from sidecar.mcp.conversation import Conversation
@@ -42,7 +43,7 @@ class Client:
     `connect` starts the server; whoever called it must `close` in the end. After the server has died, every call
     raises ToolError `mcpError` until `connect` is called again. `on_tools` hears of new lists that the server
     announced, `on_warning` of what was left out or mended; `duties` do what the server asks of us, by default
-    nothing. `verdicts` know what servers have turned out to be.
+    nothing. `verdicts` know what servers have turned out to be; `authorization` holds the right to use this one.
 
     Relative paths in `server` start at `folder`, by default the current one. Placeholders in it are not expanded.
     """
@@ -57,6 +58,7 @@ class Client:
         inputs: tuple[str, ...] = (),
         duties: Duties | None = None,
         verdicts: Verdicts | None = None,
+        authorization: Authorization | None = None,
         on_tools: Callable[[tuple[McpToolDefinition, ...]], None] = _nobody_listens,
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
@@ -68,6 +70,7 @@ class Client:
             folder=folder or Path.cwd(),
             environ=os.environ if environ is None else environ,
             inputs=inputs,
+            authorization=authorization,
         )
         self._duties = duties or Duties.none()
         self._verdicts = verdicts or Verdicts()
@@ -96,6 +99,11 @@ class Client:
         return self._conversation.session.instructions if self._conversation else None
 
     @property
+    def person_secs(self) -> float:
+        """How long the server has waited for a person, in all."""
+        return self._duties.person_time.secs
+
+    @property
     def pid(self) -> int | None:
         """The process of a server that runs, where it is one of ours."""
         if self._conversation is None or self._conversation.life.is_over:
@@ -122,6 +130,7 @@ class Client:
             begin=self._begin,
             capabilities=self._duties.capabilities,
             known=self._verdicts.get(self.server),
+            paused_secs=self._paused_secs,
         )
         try:
             opened = await opening.open()
@@ -221,7 +230,7 @@ class Client:
             evolve(self._start, server=server),
             replies=self._duties.replies(),
             on_notification=self._notified,
-            paused_secs=lambda: self._duties.person_time.secs,
+            paused_secs=self._paused_secs,
         )
         self._lives.append(life)
         return life
@@ -233,6 +242,7 @@ class Client:
             begin=self._begin,
             capabilities=self._duties.capabilities,
             known=opened.verdict,
+            paused_secs=self._paused_secs,
         )
         return await opening.open_again(opened.life)
 
@@ -245,6 +255,9 @@ class Client:
                     lambda heard: conversation.listen(wanted, heard), self._notified, on_gap=self._tools_changed
                 )
             )
+
+    def _paused_secs(self) -> float:
+        return self._duties.person_time.secs
 
     def _talk(self) -> Conversation:
         if self._conversation is None:

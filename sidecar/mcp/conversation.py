@@ -16,7 +16,7 @@ from sidecar.mcp.opening import Opened
 from sidecar.mcp.pending import Heard
 from sidecar.mcp.progress import OnProgress
 from sidecar.mcp.session import Session, object_or_none
-from sidecar.mcp.transport import SessionLostError
+from sidecar.mcp.transport import SessionLostError, needs_authorization
 from sidecar.protocol.errors import SidecarError, ToolError
 from sidecar.protocol.values import JsonObject
 
@@ -193,6 +193,6 @@ class Conversation:
             return self.session
 
     def _note(self, error: ToolError) -> None:
-        if error.data.get("needsAuth"):
+        if needs_authorization(error):
             self.failure = error
             self.life.connection.end("wants to know who we are")

@@ -7,18 +7,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sidecar.mcp.authorization import Authorization
 from sidecar.mcp.client import Client
 from sidecar.mcp.config import Server
 from sidecar.mcp.duties import Offers
+from sidecar.mcp.person_time import PersonTime
 from sidecar.mcp.results import McpToolDefinition
 from sidecar.mcp.supervised import (
     DEFAULT_RESTART,
+    Authorize,
     CheckEntry,
     Listeners,
     Place,
     RestartPolicy,
     SupervisedServer,
 )
+from sidecar.mcp.verdicts import Verdicts
 from sidecar.protocol.errors import ToolError
 from sidecar.protocol.messages import LogLevel, ServerInfo
 
@@ -41,6 +45,11 @@ def _check_nothing(name: str, server: Server) -> None:
     """The default of `check`."""
 
 
+def _authorize_nothing(name: str, server: Server, person_time: PersonTime) -> Authorization | None:
+    """The default of `authorize`."""
+    return None
+
+
 class McpManager:
     """The servers of `mcpServers`, by name.
 
@@ -48,7 +57,8 @@ class McpManager:
     change, with None when it has gone. `on_warning` hears, by server, what was mended or left out. None of these
     may raise or wait. `ask_input` asks a person for an `${input:id}`; an answer is kept. Relative paths in
     entries start at the first folder of `workspace`. `offers` is what is done for servers; `check` raises
-    ConfigurationError for an entry that is not to be started.
+    ConfigurationError for an entry that is not to be started. `verdicts` know what servers have turned out to be;
+    `authorize` gives the right to use one.
     """
 
     def __init__(
@@ -61,13 +71,21 @@ class McpManager:
         ask_input: Callable[[str], Awaitable[str | None]] = _nobody_answers,
         offers: Offers = Offers(),  # noqa: B008  it is frozen
         check: CheckEntry = _check_nothing,
+        verdicts: Verdicts | None = None,
+        authorize: Authorize = _authorize_nothing,
         environ: Mapping[str, str] | None = None,
         restart: RestartPolicy = DEFAULT_RESTART,
     ) -> None:
         self._listeners = Listeners(on_status=on_status, on_tools=on_tools, on_warning=on_warning)
         environ = dict(os.environ if environ is None else environ)
         self._place = Place(
-            workspace=workspace, environ=environ, answers=self._answers, offers=offers, check=check
+            workspace=workspace,
+            environ=environ,
+            answers=self._answers,
+            offers=offers,
+            check=check,
+            verdicts=verdicts or Verdicts(),
+            authorize=authorize,
         )
         self._ask_input = ask_input
         self._restart = restart

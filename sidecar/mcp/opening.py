@@ -15,8 +15,9 @@ from sidecar.mcp import legacy, modern
 from sidecar.mcp.config import HttpServer, Server, StdioServer, path_of
 from sidecar.mcp.connection import ServerRefusalError
 from sidecar.mcp.life import Life
+from sidecar.mcp.limits import within
 from sidecar.mcp.session import Session
-from sidecar.mcp.transport import HttpStatusError
+from sidecar.mcp.transport import HttpStatusError, needs_authorization
 from sidecar.mcp.verdicts import Verdict
 from sidecar.protocol.errors import ToolError, ToolErrorKind
 from sidecar.protocol.values import JsonObject
@@ -53,7 +54,8 @@ class Opening:
     """One attempt to come into conversation with the server `name`.
 
     `begin` starts it; all that was started is ended again but for the one life that is returned. `known` is the
-    verdict of an earlier time, `capabilities` what we declare in a revision.
+    verdict of an earlier time, `capabilities` what we declare in a revision. `paused_secs` is how long a
+    person has been waited for, which does not count.
     """
 
     def __init__(
@@ -64,12 +66,14 @@ class Opening:
         begin: Callable[[Server], Awaitable[Life]],
         capabilities: Callable[[str], JsonObject],
         known: Verdict | None = None,
+        paused_secs: Callable[[], float],
     ) -> None:
         self._name = name
         self._server = server
         self._begin = begin
         self._capabilities = capabilities
         self._known: Verdict | None = "sse" if _is_sse(server) else known
+        self._paused_secs = paused_secs
         self._lives: list[Life] = []
         self._tries: list[asyncio.Task[Opened | None]] = []
 
@@ -97,8 +101,7 @@ class Opening:
     async def _within_limit(self, opening: Coroutine[Any, Any, Opened]) -> Opened:
         limit_secs = self._server.start_timeout_secs
         try:
-            async with asyncio.timeout(limit_secs):
-                opened = await opening
+            opened = await within(limit_secs, opening, paused_secs=self._paused_secs)
             _take_up(opened)
             return opened
         except TimeoutError:
@@ -171,7 +174,7 @@ class Opening:
             life = await self._start(evolve(server, type="sse"))
             return Opened(life, await self._initialized(life))
         except ToolError as error:
-            if error.data.get("needsAuth"):
+            if needs_authorization(error):
                 raise
             raise refusal from None  # It is the better known way that the user should hear of.
 

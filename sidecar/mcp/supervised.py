@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from attrs import evolve, frozen
 
+from sidecar.mcp.authorization import Authorization
 from sidecar.mcp.client import Client
 from sidecar.mcp.config import (
     Server,
@@ -25,8 +26,12 @@ from sidecar.mcp.config import (
 )
 from sidecar.mcp.duties import Duties, Offers
 from sidecar.mcp.features import offers, set_log_level, tell_roots_changed
+from sidecar.mcp.limits import within
+from sidecar.mcp.person_time import PersonTime
 from sidecar.mcp.placeholders import Surroundings, input_ids
 from sidecar.mcp.results import McpToolDefinition
+from sidecar.mcp.transport import needs_authorization
+from sidecar.mcp.verdicts import Verdicts
 from sidecar.protocol.errors import SidecarError, ToolError
 from sidecar.protocol.messages import LogLevel, ServerFailure, ServerInfo, ServerStatus
 
@@ -58,6 +63,9 @@ DEFAULT_RESTART = RestartPolicy()
 
 CheckEntry = Callable[[str, Server], None]
 
+Authorize = Callable[[str, Server, PersonTime], Authorization | None]
+"""The right to use a server, where its entry asks for one; it counts the time in which a person signs in."""
+
 
 @frozen(kw_only=True, eq=False)
 class Listeners:
@@ -72,7 +80,8 @@ class Listeners:
 class Place:
     """What every server of one process shares: where it runs, who answers `${input:id}`, what is done for it.
 
-    `check` raises ConfigurationError for what is wrong with an entry that MCP does not know of.
+    `check` raises ConfigurationError for what is wrong with an entry that MCP does not know of. `authorize` gives
+    the right to use a server that wants to know who we are.
     """
 
     workspace: tuple[Path, ...]
@@ -80,6 +89,8 @@ class Place:
     answers: Callable[[tuple[str, ...]], Awaitable[Mapping[str, str]]]
     offers: Offers
     check: CheckEntry
+    verdicts: Verdicts
+    authorize: Authorize
 
 
 class _Order(NamedTuple):
@@ -136,7 +147,7 @@ class SupervisedServer:
             self._give(_Order(self._order.raw, self._order.folder, is_stop=True))
 
     async def settled(self) -> ServerInfo:
-        """How the server is once the newest order was carried out: ready, failed for good, or stopped."""
+        """How the server is once the newest order was carried out: ready, stopped, or of no use as it is."""
         await self._settled.wait()
         return self.info
 
@@ -196,7 +207,7 @@ class SupervisedServer:
             else:
                 await self._start_and_watch(order)
         except SidecarError as error:
-            self._publish("failed", error=_failure(error))
+            self._publish("needsAuth" if needs_authorization(error) else "failed", error=_failure(error))
         except Exception:  # The owner: a mistake of ours must not leave a server without a status.
             logger.exception("server %r could not be looked after", self.name)
             self._publish(
@@ -225,21 +236,31 @@ class SupervisedServer:
         Returns after its death: how many seconds to wait before the next, or None for no next.
         """
         self._publish("starting")
-        self._client = client = await self._new_client(server, folder)
+        expanded, inputs = await self._expanded(server)
+        authorization = self._place.authorize(self.name, expanded, self._duties.person_time)
+        self._client = client = self._new_client(expanded, folder, inputs, authorization)
         try:
             await client.connect()
-            async with asyncio.timeout(server.start_timeout_secs):
-                await self._keep_log_level(client)
-                self._tools_listed(await client.tools())
+            person_time = self._duties.person_time
+            tools = within(
+                server.start_timeout_secs, self._first_tools(client), paused_secs=lambda: person_time.secs
+            )
+            self._tools_listed(await tools)
             self._settled.set()
             ending = await client.wait_ended()
-            return self._died(client.error("mcpError", f"server {self.name!r} {ending}"))
+            return self._died(client.failure or client.error("mcpError", f"server {self.name!r} {ending}"))
         except TimeoutError:
             message = f"server {self.name!r} did not list its tools within {server.start_timeout_secs:g} s"
             raise client.error("mcpTimeout", f"{message}; raise {path_of(self.name)}.startTimeoutSecs") from None
         finally:
             self._tools_gone()
             await client.close()
+            if authorization is not None:
+                await authorization.aclose()
+
+    async def _first_tools(self, client: Client) -> tuple[McpToolDefinition, ...]:
+        await self._keep_log_level(client)
+        return await client.tools()
 
     async def _keep_log_level(self, client: Client) -> None:
         if self._duties.log_level is not None and offers(client, "logging"):
@@ -250,6 +271,9 @@ class SupervisedServer:
 
     def _died(self, death: SidecarError) -> float | None:
         """Reports a death, and says how long to wait before the next try; None where there have been too many."""
+        if needs_authorization(death):
+            self._publish("needsAuth", error=_failure(death))
+            return None
         now = asyncio.get_running_loop().time()
         self._deaths.append(now)
         while self._deaths[0] < now - self._restart.window_secs:
@@ -265,7 +289,8 @@ class SupervisedServer:
         self._publish("failed", error=evolve(failure, message=f"{failure.message}; {outlook}"))
         return delay_secs
 
-    async def _new_client(self, server: Server, folder: Path | None) -> Client:
+    async def _expanded(self, server: Server) -> tuple[Server, tuple[str, ...]]:
+        """The entry without placeholders, and what a person gave for them."""
         place = self._place
         answers = await place.answers(input_ids(texts_of(server)))
         surroundings = Surroundings(
@@ -274,13 +299,21 @@ class SupervisedServer:
             environ=place.environ,
             inputs=answers,
         )
+        return expand_server(server, surroundings, path=path_of(self.name)), tuple(answers.values())
+
+    def _new_client(
+        self, server: Server, folder: Path | None, inputs: tuple[str, ...], authorization: Authorization | None
+    ) -> Client:
+        place = self._place
         return Client(
             self.name,
-            expand_server(server, surroundings, path=path_of(self.name)),
+            server,
             folder=place.workspace[0] if place.workspace else folder,
             environ=place.environ,
-            inputs=tuple(answers.values()),
+            inputs=inputs,
             duties=self._duties,
+            verdicts=place.verdicts,
+            authorization=authorization,
             on_tools=self._tools_listed,
             on_warning=self._warn,
         )

@@ -30,6 +30,11 @@ class NeedsAuthorizationError(ToolError):
         super().__init__("mcpError", message, server=server, needsAuth=True)
 
 
+def needs_authorization(error: SidecarError) -> bool:
+    """Whether it is who we are that a server wants to know."""
+    return error.data.get("needsAuth") is True
+
+
 class Outgoing(NamedTuple):
     """One message to a server. Beside its bytes stands what a transport needs that sends each message apart.
 

@@ -88,7 +88,7 @@ class Verdicts:
         scratch = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with open(scratch, "w", encoding="ascii", opener=_for_us_alone) as file:  # noqa: PTH123  the opener
+            with open(scratch, "w", encoding="ascii", opener=_for_us_alone) as file:
                 json.dump(self._known, file)
             scratch.replace(self._path)
         except OSError as error:
