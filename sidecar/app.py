@@ -26,6 +26,7 @@ from sidecar.config import (
 )
 from sidecar.config_files.server_files import InputDefinition
 from sidecar.mcp.client import Client
+from sidecar.mcp.features import offers
 from sidecar.mcp.manager import McpManager
 from sidecar.mcp.results import McpToolDefinition
 from sidecar.permissions.book import PermissionBook
@@ -47,6 +48,7 @@ from sidecar.server.services import Services
 from sidecar.server.stdio import serve_stdio
 from sidecar.tools.builtin import BUILTIN
 from sidecar.tools.loading import add_tools, fault_of_entry
+from sidecar.tools.mcp_resources import RESOURCE_TOOLS
 from sidecar.tools.mcp_tools import check_permissions, sync_server_tools
 from sidecar.tools.registry import ToolRegistry
 
@@ -238,7 +240,8 @@ def _tool_keeper(registry: ToolRegistry, notices: Notices) -> OnTools:
 
     def on_tools(server: str, client: Client | None, definitions: tuple[McpToolDefinition, ...]) -> None:
         permissions = client.server.permissions if client is not None else {}
-        for warning in sync_server_tools(registry, server, client, definitions, permissions):
+        ours = RESOURCE_TOOLS if client is not None and offers(client, "resources") else ()
+        for warning in sync_server_tools(registry, server, client, definitions, permissions, ours=ours):
             notices.add("mcpTool", warning)
 
     return on_tools

@@ -24,8 +24,8 @@ logger = logging.getLogger("sidecar.mcp")
 
 
 def offers(client: Client, feature: str) -> bool:
-    """Whether a server that runs has said that it offers `resources`, `prompts`, `completions` or `logging`."""
-    return feature in client.session.capabilities
+    """Whether a server is there and offers `resources`, `prompts`, `completions` or `logging`."""
+    return client.protocol_version is not None and feature in client.session.capabilities
 
 
 async def list_resources(client: Client) -> list[JsonObject]:
@@ -127,7 +127,7 @@ def _objects(client: Client, method: str, result: JsonObject, field: str) -> lis
 
 
 def _require(client: Client, feature: str) -> None:
-    if not offers(client, feature):
+    if feature not in client.session.capabilities:
         offered = ", ".join(sorted(client.session.capabilities)) or "nothing"
         message = f"server {client.name!r} offers no {feature}; it offers {offered}"
         raise ToolError("mcpError", message, server=client.name)

@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from sidecar.permissions.model import Permission
 from sidecar.protocol.errors import ToolError
+from sidecar.protocol.events import Warned
 from sidecar.protocol.values import JsonObject, ToolKind, ToolResult
 from sidecar.tools.threads import from_thread
 
@@ -62,6 +63,7 @@ class CancellationToken:
 Progress = Callable[[float | None, float | None, str | None, Any], Awaitable[None]]
 Ask = Callable[[str, JsonObject | None], Awaitable[Any]]
 InvokeOther = Callable[[str, JsonObject], Awaitable[ToolResult]]
+Warn = Callable[[Warned], Awaitable[None]]
 
 
 async def _no_progress(done: float | None, total: float | None, message: str | None, partial: Any) -> None:
@@ -71,6 +73,10 @@ async def _no_progress(done: float | None, total: float | None, message: str | N
 async def _nobody_to_ask(prompt: str, schema: JsonObject | None) -> Any:
     """Nobody is there to answer: None, as if they had declined."""
     return None
+
+
+async def _nobody_is_warned(warning: Warned) -> None:
+    """Nobody watches."""
 
 
 async def _no_other_tools(name: str, args: JsonObject) -> ToolResult:
@@ -84,7 +90,7 @@ class ToolContext:
 
     `shared_state` lives as long as the run and is shared by its tools. `workspace` holds the folders that
     file tools keep to, the first of them where relative paths start. `rule_arguments` are the arguments as the
-    permission rules saw them; None where nothing was checked.
+    permission rules saw them; None where nothing was checked. `warn` tells the host what was mended or odd.
     """
 
     call_id: str = ""
@@ -98,6 +104,7 @@ class ToolContext:
     report: Progress = _no_progress
     question: Ask = _nobody_to_ask
     other: InvokeOther = _no_other_tools
+    warn: Warn = _nobody_is_warned
 
     async def progress(
         self, done: float | None = None, total: float | None = None, message: str | None = None
@@ -166,6 +173,10 @@ class BaseTool(ABC):
         Return `ToolResult.error(...)` for a failure that the model should know and may work around. Raise
         ToolError for one of the call itself; anything else raised becomes `executionFailed`.
         """
+
+    def person_secs(self) -> float:
+        """How long, in all, this tool has waited for a person other than by `ctx`; no limit counts that."""
+        return 0.0
 
     async def rule_arguments(self, args: JsonObject, workspace: tuple[Path, ...]) -> JsonObject:
         """The arguments as permission rules see them; a tool of files gives each path in its one true spelling.

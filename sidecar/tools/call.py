@@ -104,7 +104,7 @@ class Call:
     # Execution ------------------------------------------------------------------------------------------
 
     async def _execute(self) -> ToolResult:
-        watch = Stopwatch(self._tool.timeout_secs or self._scope.timeout_secs)
+        watch = Stopwatch(self._tool.timeout_secs or self._scope.timeout_secs, self._tool.person_secs)
         token = self._scope.cancellation.child()
         began = time.monotonic()
         try:
@@ -161,6 +161,7 @@ class Call:
             report=self._reporting(watch, token),
             question=self._asking(watch),
             other=self._invoking(watch, token),
+            warn=scope.emit,
         )
 
     def _reporting(self, watch: Stopwatch, token: CancellationToken) -> Callable[..., Awaitable[None]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TypeVar
@@ -14,21 +14,33 @@ T = TypeVar("T")
 GRACE_SECS = 1.0
 """How long a cancelled tool may take to end before its caller goes on without it (own choice)."""
 
+SHORTEST_WAIT_SECS = 0.01
+"""A limit is exact to this: while a person is waited for it moves on with the clock."""
+
 logger = logging.getLogger("sidecar.tools")
 
 
-class Stopwatch:
-    """Counts the seconds that are the tool's own, up to `limit_secs`."""
+def _none() -> float:
+    return 0.0
 
-    def __init__(self, limit_secs: float) -> None:
+
+class Stopwatch:
+    """Counts the seconds that are the tool's own, up to `limit_secs`.
+
+    `person_secs` says how long, in all, somebody was waited for of whom this watch is not told.
+    """
+
+    def __init__(self, limit_secs: float, person_secs: Callable[[], float] = _none) -> None:
         self.limit_secs = limit_secs
+        self._person_secs = person_secs
+        self._person_secs_before = person_secs()
         self._spent = 0.0
         self._since = monotonic()
         self._pauses = 0
 
     @property
     def spent_secs(self) -> float:
-        return self._spent + (0.0 if self._pauses else monotonic() - self._since)
+        return max(0.0, self._ticked_secs - (self._person_secs() - self._person_secs_before))
 
     @property
     def expired(self) -> bool:
@@ -37,17 +49,21 @@ class Stopwatch:
     @property
     def check_again_secs(self) -> float:
         """The limit cannot be reached before this many seconds have gone by, or hardly."""
-        return max(self.limit_secs - self.spent_secs, 0.1 if self._pauses else 0.001)
+        return max(self.limit_secs - self.spent_secs, 0.1 if self._pauses else SHORTEST_WAIT_SECS)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stands still inside; several pauses may overlap."""
-        self._spent, self._pauses = self.spent_secs, self._pauses + 1
+        self._spent, self._pauses = self._ticked_secs, self._pauses + 1
         try:
             yield
         finally:
             self._pauses -= 1
             self._since = monotonic()
+
+    @property
+    def _ticked_secs(self) -> float:
+        return self._spent + (0.0 if self._pauses else monotonic() - self._since)
 
 
 class Stragglers:

@@ -1,7 +1,7 @@
 """Tools of MCP servers as tools of the registry: `server__tool`, found by table, never by splitting a name."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sidecar.mcp.client import Client
@@ -10,7 +10,9 @@ from sidecar.mcp.results import McpCallResult, McpToolDefinition
 from sidecar.permissions.globs import name_matches
 from sidecar.permissions.model import Permission
 from sidecar.protocol.errors import ConfigurationError, ToolError
+from sidecar.protocol.events import Warned
 from sidecar.protocol.values import ContentBlock, JsonObject, TextBlock, ToolResult, ToolSource
+from sidecar.tools.arguments import MAX_FAULTS, ArgumentCheck, BrokenSchemaError
 from sidecar.tools.base import BaseTool, ToolContext, ToolOutput
 from sidecar.tools.entry import ToolEntry
 from sidecar.tools.output import compact
@@ -43,9 +45,16 @@ class McpTool(BaseTool):
         self.idempotent = hints.get("idempotentHint") is True or hints.get("readOnlyHint") is True
         self.definition = definition
         self.client = client
+        self._output = ArgumentCheck(definition.output_schema) if definition.output_schema is not None else None
 
     async def execute(self, args: JsonObject, ctx: ToolContext) -> ToolOutput:
-        return _result(await self.client.call_tool(self.definition.name, args, on_progress=ctx.progress))
+        answer = await self.client.call_tool(self.definition.name, args, on_progress=ctx.progress)
+        if self._output is not None and not answer.is_error:
+            await self._check_output(self._output, answer.structured_content, ctx)
+        return _result(answer)
+
+    def person_secs(self) -> float:
+        return self.client.person_secs
 
     def is_same_as(self, other: BaseTool) -> bool:
         """Whether `other` is this very tool as a model and a host see it."""
@@ -54,6 +63,24 @@ class McpTool(BaseTool):
             and other.definition == self.definition
             and other.required_permissions == self.required_permissions
         )
+
+    async def _check_output(self, check: ArgumentCheck, content: Any, ctx: ToolContext) -> None:
+        """Says where a result is not what the tool promised; it is of use all the same, so nothing is lost."""
+        try:
+            faults = await check.faults(content)
+        except BrokenSchemaError as error:
+            self._output = None  # Once is enough.
+            message = f"the output schema of {self.name} is broken, so its results go unchecked: {error}"
+            await ctx.warn(Warned(code="schemaBroken", message=message))
+            return
+        if faults:
+            told = "; ".join(f"{fault.path or 'it'} {fault.reason}" for fault in faults[:MAX_FAULTS])
+            message = f"the structured content of {self.name} does not fit its output schema: {told}"
+            await ctx.warn(Warned(code="resultMismatch", message=message))
+
+
+ToolKind = tuple[type[McpTool], McpToolDefinition]
+"""A tool to be made: of which class, from what."""
 
 
 class McpClient(Client):
@@ -105,18 +132,22 @@ def sync_server_tools(
     client: Client | None,
     definitions: Iterable[McpToolDefinition],
     permissions: PermissionsByGlob | None = None,
+    *,
+    ours: Sequence[ToolKind] = (),
 ) -> list[str]:
     """Makes the registry hold exactly these tools of a server, in one change; none without a client.
+
+    With them come `ours`, tools of our own making, where the server has none of these names.
 
     Gives a sentence for each tool that had to be left out or renamed; the others join all the same.
     """
     held = {entry.name: entry for entry in registry.entries() if _is_of(entry, server)}
     warnings: list[str] = []
     wanted: dict[str, ToolEntry] = {}
-    for definition in definitions if client is not None else ():
+    for make, definition in _with_ours(definitions, ours) if client is not None else ():
         assert client is not None
         try:
-            tool = McpTool(client, definition, permissions_of(server, definition, permissions))
+            tool = make(client, definition, permissions_of(server, definition, permissions))
             entry = entry_of(tool, source=ToolSource(type="mcp", server=server))
             _refuse_taken(registry, entry, held, wanted)
         except (ToolError, ValueError) as error:
@@ -127,6 +158,14 @@ def sync_server_tools(
         wanted[entry.name] = entry
     _apply(registry, held, wanted)
     return warnings
+
+
+def _with_ours(definitions: Iterable[McpToolDefinition], ours: Sequence[ToolKind]) -> Iterator[ToolKind]:
+    names = set()
+    for definition in definitions:
+        names.add(definition.name)
+        yield McpTool, definition
+    yield from (kind for kind in ours if kind[1].name not in names)
 
 
 def _apply(registry: ToolRegistry, held: Mapping[str, ToolEntry], wanted: Mapping[str, ToolEntry]) -> None:

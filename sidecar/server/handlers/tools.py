@@ -7,7 +7,7 @@ from attrs import evolve
 
 from sidecar.protocol import messages
 from sidecar.protocol.errors import ToolError, invalid_params
-from sidecar.protocol.events import AgentEvent, ToolExecutionProgress
+from sidecar.protocol.events import AgentEvent, ToolExecutionProgress, Warned
 from sidecar.protocol.messages import (
     ToolOutcome,
     ToolsCallParams,
@@ -53,6 +53,8 @@ async def call(request: Request, params: ToolsCallParams) -> ToolsCallResult:
     async def emit(event: AgentEvent) -> None:
         if isinstance(event, ToolExecutionProgress):
             request.work_done.report(event.message, done=event.done, total=event.total)
+        elif isinstance(event, Warned):  # There is no run whose event it could be.
+            services.host.log_message(event.message, warning=True)
 
     scope = invocation_scope(services, session_id=params.session_id, run_id=None, emit=emit)
     if params.timeout_secs is not None:
