@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from html import unescape
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -174,4 +175,4 @@ def _message_in(value: Any) -> str:
 def _without_markup(text: str) -> str:
     if "<" not in text:
         return text
-    return " ".join(re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>", " ", text).split())
+    return " ".join(unescape(re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>", " ", text)).split())

@@ -9,6 +9,9 @@ import pytest
 
 from sidecar.mcp.client import Client
 from sidecar.mcp.config import decode_server
+from sidecar.mcp.results import McpCallResult
+from sidecar.protocol.values import TextBlock
+from tests.harness.mcp_http_server import McpHttpServer
 from tests.harness.mcp_server import server_entry
 
 
@@ -46,3 +49,20 @@ async def connected(*options: str, **fields: Any) -> AsyncIterator[Client]:
         yield client
     finally:
         await client.close()
+
+
+@contextlib.asynccontextmanager
+async def http_client(server: McpHttpServer, **fields: Any) -> AsyncIterator[Client]:
+    """A connected client of our server over HTTP. `fields` are those of the entry, and the client's callbacks."""
+    callbacks = {name: fields.pop(name) for name in ("on_tools", "on_warning", "duties") if name in fields}
+    client = Client("s", decode_server("s", server.entry(**fields)), **callbacks)
+    await client.connect()
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def words_of(result: McpCallResult) -> str:
+    """The text of a result."""
+    return "".join(block.text for block in result.content if isinstance(block, TextBlock))
