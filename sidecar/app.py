@@ -23,16 +23,19 @@ from sidecar.config import (
     read_options,
     read_user_file,
     server_wait_secs,
+    store_place,
 )
 from sidecar.config_files.server_files import InputDefinition
+from sidecar.config_files.trust import FILE_NAME, TrustBook
 from sidecar.mcp.client import Client
 from sidecar.mcp.features import offers
 from sidecar.mcp.manager import McpManager
 from sidecar.mcp.results import McpToolDefinition
+from sidecar.mcp.verdicts import Verdicts
 from sidecar.permissions.book import PermissionBook
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.messages import PermissionOptions
-from sidecar.protocol.values import ToolSource
+from sidecar.protocol.values import JsonObject, ToolSource
 from sidecar.server.folders import Folders
 from sidecar.server.guard import take_standard_streams
 from sidecar.server.handlers import HANDLERS, LISTENERS
@@ -46,11 +49,13 @@ from sidecar.server.questions import Questions
 from sidecar.server.rpc import SidecarServer
 from sidecar.server.services import Services
 from sidecar.server.stdio import serve_stdio
+from sidecar.store.store import Store
 from sidecar.tools.builtin import BUILTIN
 from sidecar.tools.loading import add_tools, fault_of_entry
 from sidecar.tools.mcp_resources import RESOURCE_TOOLS
 from sidecar.tools.mcp_tools import check_permissions, sync_server_tools
 from sidecar.tools.registry import ToolRegistry
+from sidecar.workspace import WorkspaceTrust, brought_by, use_now
 
 OnTools = Callable[[str, Client | None, tuple[McpToolDefinition, ...]], None]
 
@@ -70,6 +75,21 @@ class Launch:
 def config_path() -> Path:
     """Where the user's configuration is looked for."""
     return Path(platformdirs.user_config_dir("agent-sidecar", appauthor=False)) / "config.toml"
+
+
+def verdicts_path() -> Path:
+    """Where it is kept what MCP servers have turned out to speak; it may be deleted at any time."""
+    return Path(platformdirs.user_cache_dir("agent-sidecar", appauthor=False)) / "mcp-servers.json"
+
+
+def store_path() -> Path:
+    """Where sessions are kept unless the options say otherwise."""
+    return Path(platformdirs.user_data_dir("agent-sidecar", appauthor=False)) / "store.sqlite3"
+
+
+def trust_path() -> Path:
+    """Where it is kept which workspaces the user trusts."""
+    return Path(platformdirs.user_data_dir("agent-sidecar", appauthor=False)) / FILE_NAME
 
 
 def serve_flags(arguments: Sequence[str]) -> Launch:
@@ -144,20 +164,29 @@ class _App:
     def __init__(self, launch: Launch, environ: Mapping[str, str]) -> None:
         self._launch = launch
         self._environ = environ
+        self._trust: WorkspaceTrust | None = None
 
     async def open(self, init: Initialization, host: Host) -> Opened:
         """Everything a host needs. Raises DecodeError and ConfigurationError."""
-        options = self._options(init.options)
+        said, flags, user = self._sources(init.options)
+        options = read_options(layered(said, flags, user), path="")
         folders = self._folders(options, init)
+        trusted = TrustBook(trust_path())
+        brought = brought_by(folders.paths, trusted, wish=options.trust_workspace)
+        if brought.standing == "trusted":
+            options = read_options(layered(said, flags, brought.options, user), path="")
         notices = Notices(host.log_message)
-        if options.store is not None and options.store.path not in (None, ":memory:"):
-            notices.add("storeInMemory", "this version keeps sessions in memory alone; store.path is not used")
+        store = Store(
+            store_place(options.store, store_path()),
+            on_warning=lambda warning: notices.add(warning.code, warning.message),
+        )
         questions = Questions(host, deadline_secs=approval_timeout_secs(options))
         registry = await _registry(options, host)
         sessions = Sessions(
-            on_change=lambda change: host.notify("session/changed", change), on_run_end=host.end_run
+            store, on_change=lambda change: host.notify("session/changed", change), on_run_end=host.end_run
         )
-        host.on_event(sessions.record)
+        host.keep_events(sessions.keep)
+        inputs = {wanted.id: wanted for wanted in options.inputs or ()}
         lending = Lending(host)
         models = Models(
             options.providers or {},
@@ -169,9 +198,10 @@ class _App:
             on_status=lambda server: host.notify("mcp/statusChanged", server),
             on_tools=_tool_keeper(registry, notices),
             on_warning=lambda server, warning: notices.add("mcpServer", f"MCP server {server!r}: {warning}"),
-            ask_input=_input_asker(questions, {wanted.id: wanted for wanted in options.inputs or ()}),
+            ask_input=_input_asker(questions, inputs),
             offers=offers_of(host, questions, partial(sample, models), folders),
             check=check_permissions,
+            verdicts=Verdicts(verdicts_path()),
             environ=self._environ,
         )
         folders.on_change(servers.roots_changed)
@@ -180,9 +210,13 @@ class _App:
         services = Services(
             host=host,
             questions=questions,
+            store=store,
             sessions=sessions,
             registry=registry,
-            permissions=PermissionBook(PermissionConfig().updated(options.permissions or PermissionOptions())),
+            permissions=PermissionBook(
+                PermissionConfig().updated(options.permissions or PermissionOptions()),
+                kept=store.permissions(lambda: folders.paths),
+            ),
             servers=servers,
             models=models,
             lending=lending,
@@ -192,26 +226,38 @@ class _App:
             system=options.system,
             server_wait_secs=server_wait_secs(options),
         )
+        self._trust = WorkspaceTrust(
+            brought,
+            trusted,
+            host,
+            notices,
+            deadline_secs=approval_timeout_secs(options),
+            use=lambda: use_now(brought, said, services, inputs),
+        )
+        self._trust.start()
         named = (models.default,) if models.default else ()
         return Opened(services=services, models=named, max_frame_bytes=options.max_frame_bytes)
 
     async def close(self, services: Services) -> None:
         """Cancels what runs, ends every child process, lets go of connections."""
+        if self._trust is not None:
+            await self._trust.aclose()
         await asyncio.gather(
             services.sessions.aclose(),
             services.servers.aclose(),
             services.models.aclose(),
             services.registry.aclose(),
         )
+        services.store.close()
 
-    def _options(self, initialization: Any) -> Options:
-        """What the host says before what the flags say before what the user's file says."""
+    def _sources(self, initialization: Any) -> tuple[JsonObject, JsonObject, JsonObject]:
+        """What the host says, what the flags say, and what the user's file says: the strongest first."""
         said = {} if initialization in (None, []) else initialization  # Lua writes an empty object as `[]`.
         read_options(said, path="params.initializationOptions")
         file = self._launch.config_file or config_path()
         user = read_user_file(file, required=self._launch.config_file is not None)
         flags = {"model": self._launch.model, "tools": list(self._launch.tools)}
-        return read_options(layered(said, flags, user), path="")
+        return said, flags, user
 
     def _folders(self, options: Options, init: Initialization) -> Folders:
         if options.workspace_folders is not None:

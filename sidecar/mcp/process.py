@@ -17,9 +17,9 @@ from sidecar.mcp.tail import Tail
 from sidecar.mcp.transport import Outgoing
 
 if sys.platform == "win32":
-    from sidecar.mcp.windows_tree import ProcessTree
+    from sidecar.mcp.windows_tree import ProcessTree as ProcessTree
 else:
-    from sidecar.mcp.posix_tree import ProcessTree
+    from sidecar.mcp.posix_tree import ProcessTree as ProcessTree
 
 EXIT_GRACE_SECS = 1.0
 """From the end of its stdin to SIGTERM. MCP 2025-11-25, basic/lifecycle#shutdown has the order, the times are

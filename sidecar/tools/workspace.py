@@ -41,8 +41,12 @@ class Place:
     def path(self) -> Path:
         return self.folder.joinpath(*self.parts)
 
+    def shown_below(self, path: str) -> str:
+        """How something below this folder is spelt."""
+        return path if self.shown == "." else f"{self.shown}/{path}"
 
-@frozen(kw_only=True, eq=False)
+
+@frozen(eq=False)
 class Spot:
     """A name in a folder that is held open, so that nobody can put another folder in its place."""
 

@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,12 @@ def test_every_tool_is_in_the_table_by_its_name_with_what_it_needs() -> None:
         "write_file": ("write_file", ("write",), "file"),
         "edit_file": ("edit_file", ("write",), "file"),
         "delete": ("delete", ("delete",), "file"),
+        "find_files": ("find_files", ("read",), "file"),
+        "search_text": ("search_text", ("read",), "file"),
+        "move": ("move", ("write",), "file"),
+        "run_command": ("run_command", ("shell",), "code"),
+        "fetch_url": ("fetch_url", ("network",), "web"),
+        "ask_user": ("ask_user", (), "custom"),
     }
 
 
@@ -139,10 +146,17 @@ async def test_text_comes_as_it_is_with_one_kind_of_line_end(
         ({"path": "."}, ". is a folder, not a file"),
         ({"path": "src/a.py/x"}, "src/a.py/x is not a folder, or lies below a file"),
         ({"path": "binary"}, "binary is binary, not text"),
-        ({"path": "latin"}, "latin is not text in UTF-8: byte 1 does not fit"),
+        ({"path": "half"}, "half begins as utf-16-le, but byte 4 does not fit"),
         (
             {"path": "large"},
-            f"large has {MAX_FILE_BYTES + 1} bytes, and no more than {MAX_FILE_BYTES} can be read",
+            f"large has {MAX_FILE_BYTES + 1} bytes, and no more than {MAX_FILE_BYTES} can be read whole; "
+            "give startLine, and endLine",
+        ),
+        ({"path": "large", "startLine": 1}, "large is binary, not text"),
+        ({"path": "large", "startLine": 7}, "large has fewer than 7 lines"),
+        (
+            {"path": "src/a.py", "startLine": -2, "endLine": 2},
+            "endLine cannot be given with a startLine from the end",
         ),
         ({"path": "src/a.py", "startLine": 9}, "src/a.py has 3 lines, so there is no line 9"),
         ({"path": "src/a.py", "startLine": 3, "endLine": 2}, "endLine 2 comes before startLine 3"),
@@ -150,7 +164,7 @@ async def test_text_comes_as_it_is_with_one_kind_of_line_end(
 )
 async def test_what_cannot_be_read_is_told_to_the_model(project: Project, args: Any, error: str) -> None:
     (project.folder / "binary").write_bytes(b"\x7fELF\0\0")
-    (project.folder / "latin").write_bytes(b"n\xe9e")
+    (project.folder / "half").write_bytes(b"\xff\xfea\0\0\xd8b\0")
     with (project.folder / "large").open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
     assert await project.error("read_file", **args) == error
@@ -171,6 +185,51 @@ async def test_a_long_file_is_cut_for_the_model_with_its_first_and_last_lines(pr
     assert made.content.startswith("log, lines 1 to 10000 of 10000")
     assert made.content.endswith("line 9998\nline 9999\n")
     assert made.truncated
+
+
+@pytest.mark.parametrize(
+    ("raw", "content", "encoding"),
+    [
+        (b"n\xe9e \x80\n", "n\xe9e €\n", "cp1252"),
+        ("\ufeffzwei\n".encode("utf-16-le"), "zwei\n", "utf-16-le"),
+        ("\ufeffzwei\n".encode("utf-32-be"), "zwei\n", "utf-32-be"),
+        ("Это обычный русский текст в старой кодировке.\n".encode("cp1251"), None, "cp1251"),
+    ],
+)
+async def test_the_encoding_of_a_file_is_found_and_kept(
+    project: Project, raw: bytes, content: str | None, encoding: str
+) -> None:
+    (project.folder / "f").write_bytes(raw)
+    data = await project.data("read_file", path="f")
+    assert data["encoding"] == encoding
+    assert content is None or data["content"] == content
+    await project.data("write_file", path="f", content=data["content"])
+    assert (project.folder / "f").read_bytes() == raw
+
+
+async def test_characters_that_an_encoding_has_not_are_refused(project: Project) -> None:
+    (project.folder / "f").write_bytes(b"n\xe9e\n")
+    assert await project.error("edit_file", path="f", oldText="n", newText="→") == (
+        "f is in cp1252, which has no '→' (U+2192), so it was not changed"
+    )
+
+
+async def test_the_last_lines_are_read_from_the_end(project: Project) -> None:
+    data = await project.data("read_file", path="src/a.py", startLine=-2)
+    assert (data["content"], data["startLine"], data["endLine"]) == ("two\nthree\n", 2, 3)
+
+
+async def test_lines_of_a_file_too_large_to_be_read_whole(project: Project) -> None:
+    with (project.folder / "log").open("w") as file:
+        file.writelines(f"line {number}\n" for number in range(1, 1_200_001))
+    first = await project.data("read_file", path="log", startLine=600_000, endLine=600_001)
+    assert (first["content"], first["endLine"]) == ("line 600000\nline 600001\n", 600_001)
+    last = await project.data("read_file", path="log", startLine=-2)
+    assert (last["content"], last["startLine"], last["endLine"]) == ("line 1199999\nline 1200000\n", -2, -1)
+    assert last["version"] == first["version"]
+    open_ended = await project.data("read_file", path="log", startLine=2)
+    assert open_ended["content"].startswith("line 2\nline 3\n")
+    assert open_ended["content"].endswith(f"\nline {open_ended['endLine']}\n")
 
 
 # Writing ------------------------------------------------------------------------------------------------
@@ -268,7 +327,33 @@ async def test_a_link_stays_a_link_and_its_file_is_written(project: Project) -> 
 async def test_a_text_that_occurs_once_is_replaced(project: Project) -> None:
     data = await project.data("edit_file", path="src/a.py", oldText="two\nth", newText="2\nTh")
     assert (project.folder / "src/a.py").read_text() == "one\n2\nThree\n"
-    assert data == {"path": "src/a.py", "version": version(b"one\n2\nThree\n"), "replacements": 1}
+    diff = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,3 +1,3 @@\n one\n-two\n-three\n+2\n+Three\n"
+    changed = {"path": "src/a.py", "version": version(b"one\n2\nThree\n")}
+    assert data == {**changed, "diff": diff, "replacements": 1}
+
+
+async def test_a_diff_is_applied_where_its_lines_stand_whatever_numbers_it_has(project: Project) -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -70,2 +70,3 @@\n two\n+two and a half\n three\n"
+    data = await project.data("edit_file", path="src/a.py", diff=diff)
+    assert (project.folder / "src/a.py").read_text() == "one\ntwo\ntwo and a half\nthree\n"
+    assert "replacements" not in data
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        ({"diff": "@@ @@\n-four\n"}, "the lines of hunk 1 are not in the file (any more); read it again"),
+        ({"diff": "two\n"}, "the diff has no hunk: each begins with a line such as @@ -1,3 +1,4 @@"),
+        ({"diff": "@@ @@\n+x\n"}, "hunk 1 has no line that says where its own belong"),
+        ({"diff": "@@ @@\n*x\n"}, "a line of the diff begins with neither space, + nor -: '*x'"),
+        ({"diff": "@@ @@\n-one\n", "oldText": "one", "newText": ""}, "give either oldText and newText, or diff"),
+        ({"oldText": "one"}, "give either oldText and newText, or diff"),
+        ({}, "give either oldText and newText, or diff"),
+    ],
+)
+async def test_a_change_that_does_not_fit_changes_nothing(project: Project, args: Any, error: str) -> None:
+    assert await project.error("edit_file", path="src/a.py", **args) == error
+    assert (project.folder / "src/a.py").read_text() == "one\ntwo\nthree\n"
 
 
 async def test_a_text_that_occurs_often_is_replaced_everywhere_only_when_asked(project: Project) -> None:
@@ -338,11 +423,37 @@ async def test_what_is_no_folder_cannot_be_listed(project: Project) -> None:
 
 
 async def test_a_file_is_deleted_and_a_folder_is_not(project: Project) -> None:
-    assert await project.data("delete", path="src/a.py") == {"path": "src/a.py"}
+    gone = await project.data("delete", path="src/a.py", permanently=True)
+    assert gone == {"path": "src/a.py", "inTrash": False}
     assert not (project.folder / "src/a.py").exists()
-    assert await project.error("delete", path="src/a.py") == "src/a.py does not exist"
-    assert await project.error("delete", path="src") == "src is a folder, and only files can be deleted"
+    assert await project.error("delete", path="src/a.py", permanently=True) == "src/a.py does not exist"
+    refusal = "src is a folder, and only files can be deleted for good"
+    assert await project.error("delete", path="src", permanently=True) == refusal
     assert await project.error("delete", path=".") == ". is a folder, not a file"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks where Linux keeps its trash")
+async def test_a_folder_goes_to_the_trash_where_it_can_be_had_back_from(project: Project, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    script = (
+        "import asyncio, pathlib, sys; from sidecar.tools.builtin.delete import Delete; "
+        "from sidecar.tools.base import ToolContext; folder = pathlib.Path(sys.argv[1]); "
+        "print(asyncio.run(Delete().execute({'path': 'src'}, ToolContext(workspace=(folder,)))).data)"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        script,
+        str(project.folder),
+        env={**os.environ, "HOME": str(home), "XDG_DATA_HOME": str(home)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(20):
+        told, _ = await process.communicate()
+    assert told.decode().strip() == str({"path": "src", "inTrash": True})
+    assert not (project.folder / "src").exists()
+    assert (home / "Trash/files/src/a.py").read_text() == "one\ntwo\nthree\n"
 
 
 @POSIX
@@ -352,9 +463,42 @@ async def test_deleting_a_link_keeps_what_it_leads_to(
     target = tmp_path_factory.mktemp("elsewhere") / "target"
     target.write_text("kept")
     (project.folder / "link").symlink_to(target)
-    await project.data("delete", path="link")
+    await project.data("delete", path="link", permanently=True)
     assert target.read_text() == "kept"
     assert not (project.folder / "link").is_symlink()
+
+
+# Moving -------------------------------------------------------------------------------------------------
+
+
+async def test_a_file_is_moved_with_the_folders_that_it_needs(project: Project) -> None:
+    moved = await project.data("move", path="src/a.py", to="x/y/b.py")
+    assert moved == {"path": "src/a.py", "to": "x/y/b.py"}
+    assert (project.folder / "x/y/b.py").read_text() == "one\ntwo\nthree\n"
+    assert not (project.folder / "src/a.py").exists()
+
+
+async def test_what_is_there_is_overwritten_only_when_asked(project: Project) -> None:
+    (project.folder / "b").write_text("kept")
+    assert (
+        await project.error("move", path="src/a.py", to="b") == "b exists; set overwrite if it is to be replaced"
+    )
+    assert (project.folder / "b").read_text() == "kept"
+    await project.data("move", path="src/a.py", to="b", overwrite=True)
+    assert (project.folder / "b").read_text() == "one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        ({"path": "missing", "to": "b"}, "missing does not exist"),
+        ({"path": "src", "to": "src/in/it"}, "src cannot be moved to src/in/it, which is itself or in it"),
+        ({"path": "src/a.py", "to": "src"}, "src is a folder; give the new path with the name in it"),
+        ({"path": ".", "to": "b"}, ". cannot be moved to b, which is itself or in it"),
+    ],
+)
+async def test_moves_that_cannot_be(project: Project, args: Any, error: str) -> None:
+    assert await project.error("move", **args) == error
 
 
 # Permission ---------------------------------------------------------------------------------------------
@@ -365,6 +509,12 @@ OUTSIDE = [
     ("edit_file", {"path": "../secret", "oldText": "s", "newText": "x"}),
     ("list_directory", {"path": ".."}),
     ("delete", {"path": "../secret"}),
+    ("delete", {"path": "../secret", "permanently": True}),
+    ("find_files", {"pattern": "*", "path": ".."}),
+    ("search_text", {"pattern": "s", "path": "../secret"}),
+    ("move", {"path": "../secret", "to": "here"}),
+    ("move", {"path": "src", "to": "../there"}),
+    ("run_command", {"command": ["ls"], "cwd": ".."}),
 ]
 
 
@@ -379,7 +529,7 @@ async def test_nothing_outside_the_workspace_is_touched_nor_asked_about(
         await project.registry.invoke(name, args, witness.scope(workspace=(project.folder,)))
     assert failed.value.kind == "permissionDenied"
     assert failed.value.data == {
-        "path": args["path"],
+        "path": next(path for path in args.values() if isinstance(path, str) and ".." in path),
         "scope": [project.folder.resolve().as_posix()],
         "tool": name,
     }

@@ -1,52 +1,74 @@
-"""`edit_file`: one exact text in a file replaced by another."""
+"""`edit_file`: a change to a part of a file, as a text and what takes its place, or as a diff."""
 
 from sidecar.permissions.model import Permission
-from sidecar.protocol.values import JsonObject, ToolResult
+from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
+from sidecar.tools.base import ToolContext
 from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, parameters
-from sidecar.tools.builtin.text_file import UnfitFileError, locked, read, write
+from sidecar.tools.builtin.text_file import TextFile, UnfitFileError, locked, read, write
+from sidecar.tools.builtin.unified_diff import DiffError, applied, unified_diff
 from sidecar.tools.builtin.write_file import stale
 from sidecar.tools.workspace import Place, spot_of
 
 
+class EditError(Exception):
+    """The change does not fit the file; the message says why."""
+
+
 class EditFile(FileTool):
-    """Result: `path`, `version`, `replacements`."""
+    """Result: `path`, `version`, `replacements` (of a text), `diff` of what changed."""
 
     name = "edit_file"
     description = (
-        "Replaces a text in a file of the workspace. oldText must occur exactly once, spaces and line ends "
-        "included, unless replaceAll is true."
+        "Changes a part of a file of the workspace. Either oldText, which must occur exactly once, spaces and "
+        "line ends included (or with replaceAll anywhere), and newText; or diff, a unified diff of this file."
     )
     parameters = parameters(
-        "path oldText newText",
+        "path",
         path=PATH,
         oldText={"type": "string", "minLength": 1, "description": "The text as it stands in the file"},
         newText={"type": "string", "description": "What takes its place"},
         replaceAll={"type": "boolean", "description": "Replace every occurrence. Default false"},
+        diff={"type": "string", "minLength": 1, "description": "Hunks of a unified diff, in place of the texts"},
         version=VERSION,
     )
     required_permissions = (Permission.WRITE,)
 
-    def run(self, place: Place, args: JsonObject) -> ToolResult:
-        old, new = args["oldText"], args["newText"]
+    def run(self, place: Place, args: JsonObject, ctx: ToolContext) -> ToolResult:
         try:
             with locked(place), spot_of(place) as spot:
                 file = read(spot)
                 if refused := stale(place, file, args.get("version")):
                     return refused
-                if file.has_windows_line_ends:
-                    old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
-                count = file.text.count(old)
-                if count == 0 or (count > 1 and not args.get("replaceAll", False)):
-                    return _not_once(place, count)
-                version = write(spot, file.encoded(file.text.replace(old, new)), mode=file.mode)
+                text, count = edited(file, args, place.shown)
+                version = write(spot, file.encoded(text), mode=file.mode)
         except UnfitFileError as error:
             return ToolResult.error(f"{place.shown} {error}, so it was not changed")
-        return ToolResult.success({"path": place.shown, "version": version, "replacements": count})
+        except (EditError, DiffError) as error:
+            return ToolResult.error(str(error))
+        diff = unified_diff(file.text, text, place.shown)
+        data: JsonObject = {"path": place.shown, "version": version, "diff": diff}
+        if count is not None:
+            data["replacements"] = count
+        head = f"{place.shown} was changed and is version {version} now"
+        return ToolResult.success(data, content=(TextBlock(text=f"{head}\n{diff}"),))
 
 
-def _not_once(place: Place, count: int) -> ToolResult:
+def edited(file: TextFile, args: JsonObject, path: str) -> tuple[str, int | None]:
+    """The new text, and how often a text was replaced. Raises EditError and DiffError."""
+    old, new, diff = args.get("oldText"), args.get("newText"), args.get("diff")
+    if (diff is None) == (old is None) or (old is None) != (new is None):
+        raise EditError("give either oldText and newText, or diff")
+    if diff is not None:
+        return applied(file.text, diff), None
+    assert old is not None
+    assert new is not None
+    if file.has_windows_line_ends:
+        old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    count = file.text.count(old)
     if count == 0:
-        return ToolResult.error(f"oldText does not occur in {place.shown}; read the file and copy it exactly")
-    return ToolResult.error(
-        f"oldText occurs {count} times in {place.shown}; give more of what is around it, or set replaceAll"
-    )
+        raise EditError(f"oldText does not occur in {path}; read the file and copy it exactly")
+    if count > 1 and not args.get("replaceAll", False):
+        raise EditError(
+            f"oldText occurs {count} times in {path}; give more of what is around it, or set replaceAll"
+        )
+    return file.text.replace(old, new), count

@@ -21,40 +21,49 @@ VERSION: JsonObject = {
 }
 
 
-class FileTool(BaseTool):
-    """A tool that works on one path of the workspace, in a thread. A remembered approval keeps the path."""
+class PlaceTool(BaseTool):
+    """A tool that works on one path of the workspace. A remembered approval keeps the path."""
 
     kind: ToolKind = "file"
     category = "files"
-    remembered_arguments = ("path",)
+    remembered_arguments: tuple[str, ...] = ("path",)
     follows_links: ClassVar[bool] = True
     default_path: ClassVar[str] = ""
-
-    @abstractmethod
-    def run(self, place: Place, args: JsonObject) -> ToolResult:
-        """Does the work at `place`, in a thread. An OSError becomes a result in words."""
-
-    async def execute(self, args: JsonObject, ctx: ToolContext) -> ToolOutput:
-        return await in_thread(self._run, args, ctx)
 
     async def rule_arguments(self, args: JsonObject, workspace: tuple[Path, ...]) -> JsonObject:
         place = await in_thread(self._place, args, workspace)
         return {**args, "path": place.shown}
 
-    def _run(self, args: JsonObject, ctx: ToolContext) -> ToolResult:
+    def permitted_place(self, args: JsonObject, ctx: ToolContext) -> Place:
+        """Where the path leads now. Raises ToolError `permissionDenied` where something else was permitted."""
         place = self._place(args, ctx.workspace)
         if ctx.rule_arguments is not None and ctx.rule_arguments["path"] != place.shown:
-            raise became_another(place.shown)  # What was permitted was another file.
-        try:
-            return self.run(place, args)
-        except OSError as error:
-            return told(error, place.shown)
+            raise became_another(place.shown)
+        return place
 
     def _place(self, args: JsonObject, workspace: tuple[Path, ...]) -> Place:
         path = args.get("path")
         if not isinstance(path, str):  # Absent; permissions are also asked about calls that are not complete.
             path = self.default_path
         return Workspace(workspace).place(path, follow=self.follows_links)
+
+
+class FileTool(PlaceTool):
+    """One that does its work in a thread."""
+
+    @abstractmethod
+    def run(self, place: Place, args: JsonObject, ctx: ToolContext) -> ToolResult:
+        """Does the work at `place`. An OSError becomes a result in words."""
+
+    async def execute(self, args: JsonObject, ctx: ToolContext) -> ToolOutput:
+        return await in_thread(self._run, args, ctx)
+
+    def _run(self, args: JsonObject, ctx: ToolContext) -> ToolResult:
+        place = self.permitted_place(args, ctx)
+        try:
+            return self.run(place, args, ctx)
+        except OSError as error:
+            return told(error, place.shown)
 
 
 def told(error: OSError, path: str) -> ToolResult:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, ToolResult
+from sidecar.tools.base import ToolContext
 from sidecar.tools.builtin.file_tool import PATH, FileTool, parameters
 from sidecar.tools.workspace import Place, folder_at
 
@@ -26,7 +27,7 @@ class ListDirectory(FileTool):
     idempotent = True
     default_path: ClassVar[str] = "."
 
-    def run(self, place: Place, args: JsonObject) -> ToolResult:
+    def run(self, place: Place, args: JsonObject, ctx: ToolContext) -> ToolResult:
         with folder_at(place) as folder, os.scandir(folder) as found:
             entries = sorted(islice(found, MAX_SEEN), key=lambda entry: entry.name)
             listed = [_described(entry) for entry in entries[:MAX_ENTRIES]]

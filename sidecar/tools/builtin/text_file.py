@@ -10,17 +10,19 @@ from contextlib import contextmanager, suppress
 
 from attrs import frozen
 
+from sidecar.tools.builtin.decoding import UTF_8, Encoding, NoTextError, decoded
 from sidecar.tools.workspace import Place, Spot
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 """The largest file that is read whole (own choice): no model can use more."""
 
-_BOM = b"\xef\xbb\xbf"
-_SNIFFED_BYTES = 8192
-
 
 class UnfitFileError(Exception):
     """The file is not one that a text tool can work on; the message says why, as in `is not …`."""
+
+
+class LargeFileError(UnfitFileError):
+    """The file is too large to be read whole; lines of it can be had."""
 
 
 @frozen(kw_only=True, eq=False)
@@ -30,14 +32,17 @@ class TextFile:
     text: str
     version: str
     has_windows_line_ends: bool = False
-    has_bom: bool = False
+    encoding: Encoding = UTF_8
     mode: int | None = None
 
     def encoded(self, text: str) -> bytes:
-        """Other text for the same file."""
+        """Other text for the same file. Raises UnfitFileError for what its encoding cannot hold."""
         if self.has_windows_line_ends and "\r" not in text:
             text = text.replace("\n", "\r\n")
-        return (_BOM if self.has_bom else b"") + text.encode()
+        try:
+            return self.encoding.encoded(text)
+        except NoTextError as error:
+            raise UnfitFileError(str(error)) from None
 
 
 def read(spot: Spot) -> TextFile:
@@ -49,7 +54,9 @@ def read(spot: Spot) -> TextFile:
         if not stat.S_ISREG(status.st_mode):
             raise UnfitFileError("is no ordinary file")
         if status.st_size > MAX_FILE_BYTES:
-            raise UnfitFileError(f"has {status.st_size} bytes, and no more than {MAX_FILE_BYTES} can be read")
+            raise LargeFileError(
+                f"has {status.st_size} bytes, and no more than {MAX_FILE_BYTES} can be read whole"
+            )
         raw = file.read(MAX_FILE_BYTES + 1)
     if len(raw) > MAX_FILE_BYTES:  # It grew meanwhile, or is one whose size the system does not tell.
         raise UnfitFileError(f"has more than the {MAX_FILE_BYTES} bytes that can be read")
@@ -101,18 +108,16 @@ _locks_lock = threading.Lock()
 
 
 def _decoded(raw: bytes, mode: int) -> TextFile:
-    if b"\0" in raw[:_SNIFFED_BYTES]:
-        raise UnfitFileError("is binary, not text")
     try:
-        text = raw.removeprefix(_BOM).decode()
-    except UnicodeDecodeError as error:
-        raise UnfitFileError(f"is not text in UTF-8: byte {error.start} does not fit") from None
+        text, encoding = decoded(raw)
+    except NoTextError as error:
+        raise UnfitFileError(str(error)) from None
     lines = text.count("\n")
     is_windows = lines > 0 and text.count("\r\n") == lines == text.count("\r")
     return TextFile(
         text=text.replace("\r\n", "\n") if is_windows else text,
         version=version_of(raw),
         has_windows_line_ends=is_windows,
-        has_bom=raw.startswith(_BOM),
+        encoding=encoding,
         mode=mode,
     )

@@ -2,6 +2,7 @@
 
 from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, ToolResult
+from sidecar.tools.base import ToolContext
 from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, parameters
 from sidecar.tools.builtin.text_file import TextFile, UnfitFileError, locked, read_if_there, write
 from sidecar.tools.workspace import Place, spot_of
@@ -23,7 +24,7 @@ class WriteFile(FileTool):
     )
     required_permissions = (Permission.WRITE,)
 
-    def run(self, place: Place, args: JsonObject) -> ToolResult:
+    def run(self, place: Place, args: JsonObject, ctx: ToolContext) -> ToolResult:
         wanted = args.get("version")
         try:
             with locked(place), spot_of(place, create_parents=wanted is None) as spot:
