@@ -1,0 +1,228 @@
+"""HTTP as authorization needs it: small JSON answers, every wait and size limited, addresses checked.
+
+httpx's exceptions end here; what leaves is AuthorizationFailure.
+"""
+
+import asyncio
+import json
+import ssl
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import httpx
+from attrs import field, frozen
+
+from sidecar.mcp.oauth.addresses import (
+    AddressError,
+    check_url,
+    is_loopback,
+    may_reach,
+    origin_of,
+    realm_of,
+    realms_of,
+)
+from sidecar.mcp.oauth.failures import AuthorizationFailure
+from sidecar.protocol.errors import ConfigurationError
+from sidecar.web.environment import Proxy, proxy_for, trusted_certificates
+from sidecar.web.reasons import root_of
+
+ANSWER_LIMIT_SECS = 20.0
+"""How long one request may take, from the connection to the end of its answer. Own choice."""
+
+MAX_ANSWER_BYTES = 256 * 1024
+"""Metadata and tokens are a few KB. Own choice."""
+
+MAX_REDIRECTS = 3
+
+_HTTP_FAILURES = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, ssl.SSLError, RuntimeError)
+_HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
+"""Uncompressed, so that a small answer cannot become a large one."""
+
+
+@frozen(kw_only=True)
+class HttpAnswer:
+    """What a server answered. The names of headers are in lower case."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    def json_object(self) -> dict[str, Any] | None:
+        """The body as a JSON object; None where it is none."""
+        try:
+            decoded = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+        return decoded if isinstance(decoded, dict) else None
+
+
+class AuthorizationHttp:
+    """HTTP on behalf of the MCP server at `server_url`, which says what part of the network may be asked."""
+
+    def __init__(self, server_url: str, *, limit_secs: float = ANSWER_LIMIT_SECS) -> None:
+        self._server_url = server_url
+        self._limit_secs = limit_secs
+        self._clients: dict[str, tuple[httpx.AsyncClient, Proxy | None]] = {}
+        self._server_realms: frozenset[str] | None = None
+
+    async def get(self, url: str, *, is_trusted: bool = False) -> HttpAnswer:
+        """A GET; redirects are followed within the origin. Raises AuthorizationFailure.
+
+        `is_trusted` is for what the user wrote: it may be anywhere in the network.
+        """
+        origin = _origin(url)
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = await self._ask("GET", url, is_trusted=is_trusted)
+            target = answer.headers.get("location")
+            if answer.status not in (301, 302, 303, 307, 308) or target is None:
+                return answer
+            url = urljoin(url, target)
+            if _origin(url) != origin:
+                return answer  # As it came: nothing that is not there tells of another machine.
+        raise AuthorizationFailure(f"{url} leads in circles")
+
+    async def post_form(
+        self, url: str, form: Mapping[str, str], *, headers: Mapping[str, str], is_trusted: bool = False
+    ) -> HttpAnswer:
+        """A POST of form fields; no redirect is followed. Raises AuthorizationFailure."""
+        sent = {"content-type": "application/x-www-form-urlencoded", **headers}
+        return await self._ask("POST", url, body=urlencode(form).encode(), headers=sent, is_trusted=is_trusted)
+
+    async def post_json(self, url: str, value: Any) -> HttpAnswer:
+        """A POST of JSON; no redirect is followed. Raises AuthorizationFailure."""
+        headers = {"content-type": "application/json"}
+        return await self._ask("POST", url, body=json.dumps(value).encode(), headers=headers)
+
+    async def aclose(self) -> None:
+        """Closes every connection."""
+        clients, self._clients = self._clients, {}
+        for client, _ in clients.values():
+            await client.aclose()
+
+    async def _ask(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        is_trusted: bool = False,
+    ) -> HttpAnswer:
+        try:
+            check_url(url)
+            client, proxy = await self._client(url)
+            if not is_trusted:
+                await self._check_realm(url, proxy)
+            async with asyncio.timeout(self._limit_secs):
+                request = client.build_request(method, url, content=body, headers={**_HEADERS, **(headers or {})})
+                response = await client.send(request, stream=True)
+                try:
+                    if proxy is None and not is_trusted:
+                        await self._check_peer(response)
+                    return await _read(response)
+                finally:
+                    await response.aclose()
+        except AddressError as error:
+            raise AuthorizationFailure(f"{url!r} {error}, so it is not asked") from None
+        except TimeoutError:
+            raise AuthorizationFailure(f"{_place(url)} did not answer within {self._limit_secs:g} s") from None
+        except _HTTP_FAILURES as error:
+            raise AuthorizationFailure(f"{_place(url)} cannot be reached: {root_of(error)}") from error
+
+    async def _client(self, url: str) -> tuple[httpx.AsyncClient, Proxy | None]:
+        origin = origin_of(url)
+        if origin not in self._clients:
+            proxy = proxy_for(url)
+            trust = await asyncio.to_thread(trusted_certificates, url, proxy)  # Reading them takes 0.1 s.
+            self._clients[origin] = (_new_client(trust, proxy, self._limit_secs), proxy)
+        return self._clients[origin]
+
+    # Where it is ----------------------------------------------------------------------------------------
+
+    async def _check_realm(self, url: str, proxy: Proxy | None) -> None:
+        """Raises AddressError for a machine that the MCP server has no business to send us to.
+
+        Where a proxy is in between, names are looked up by it, and only plain addresses can be judged here.
+        """
+        host = urlsplit(url).hostname or ""
+        if proxy is not None and not _is_plain_address(host):
+            return
+        parts = urlsplit(url)
+        for realm in await realms_of(host, parts.port or 443):
+            await self._check_one(realm)
+
+    async def _check_peer(self, response: httpx.Response) -> None:
+        """The same for the address that was connected to, since a name can mean another one the next moment."""
+        stream = response.extensions.get("network_stream")
+        peer = stream.get_extra_info("server_addr") if stream is not None else None
+        if peer:
+            await self._check_one(realm_of(str(peer[0])))
+
+    async def _check_one(self, realm: str) -> None:
+        if realm == "global":
+            return
+        if self._server_realms is None:
+            self._server_realms = await self._realms_of_server()
+        if not may_reach(self._server_realms, realm):
+            raise AddressError("lies in a private network, and the MCP server does not")
+
+    async def _realms_of_server(self) -> frozenset[str]:
+        parts = urlsplit(self._server_url)
+        host = parts.hostname or ""
+        if is_loopback(host):
+            return frozenset({"loopback"})
+        return await realms_of(host, parts.port or 443)
+
+
+def _new_client(trust: ssl.SSLContext, proxy: Proxy | None, limit_secs: float) -> httpx.AsyncClient:
+    try:
+        return httpx.AsyncClient(
+            timeout=limit_secs,
+            verify=trust,
+            proxy=proxy.address if proxy else None,
+            trust_env=False,  # Read in web/environment, so that a variable that is not needed is not in the way.
+        )
+    except (ValueError, ImportError, httpx.InvalidURL):
+        variable = proxy.variable if proxy else "HTTP_PROXY"
+        raise ConfigurationError(
+            f"the proxy in the environment variable {variable} cannot be used: correct or unset it", path=variable
+        ) from None
+
+
+async def _read(response: httpx.Response) -> HttpAnswer:
+    body = bytearray()
+    async for part in response.aiter_raw():
+        body += part
+        if len(body) > MAX_ANSWER_BYTES:
+            url = str(response.request.url)
+            raise AuthorizationFailure(f"{_place(url)} answered more than {MAX_ANSWER_BYTES // 1024} KB")
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return HttpAnswer(
+        url=str(response.request.url), status=response.status_code, headers=headers, body=bytes(body)
+    )
+
+
+def _origin(url: str) -> str:
+    try:
+        return origin_of(url)
+    except AddressError as error:
+        raise AuthorizationFailure(f"{url!r} {error}, so it is not asked") from None
+
+
+def _is_plain_address(host: str) -> bool:
+    try:
+        realm_of(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _place(url: str) -> str:
+    """A URL without its query, which may hold what nobody else should see."""
+    return url.partition("?")[0]
