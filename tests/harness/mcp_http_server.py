@@ -15,7 +15,9 @@ import itertools
 import json
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Sequence
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -24,6 +26,7 @@ from attrs import define, field
 LIMIT_SECS = 10.0
 """How long anything here waits before it gives up: a test that needs more is stuck."""
 
+ROOT = Path(__file__).resolve().parents[2]
 MODERN = "2026-07-28"
 _META = "io.modelcontextprotocol/protocolVersion"
 
@@ -67,6 +70,7 @@ class Wire:
         self._seen = seen
         self._is_chunked = False
         self.is_done = False
+        self.released = asyncio.Event()
 
     async def respond(
         self, status: int, body: bytes = b"", content_type: str = "application/json", **headers: str
@@ -151,7 +155,10 @@ class McpHttpServer:
 
     `replies` says how requests are answered. `on_discover` answers `server/discover` where only "legacy" is
     spoken: a status and a body. `lost_status` is what a session that is not known gets. With `token`, requests
-    need it. `faults` are the kinds of answers of the tool `fault`.
+    need it. `faults` are the kinds of answers of the tool `fault`. `routes` are paths that stand for others.
+
+    A test may change on the way: `tools`; `rests`, what is sent after an event id; `rewrites`, paths that stand
+    for `/mcp` with a header; `keeps_sessions`; `on_delete`, which `refuses` or `is silent`.
     """
 
     def __init__(
@@ -167,6 +174,7 @@ class McpHttpServer:
         token: str | None = None,
         faults: dict[str, Play] | None = None,
         tools: Sequence[Json] = (*TOOLS, MIRRORED),
+        routes: Mapping[str, str] = {},
     ) -> None:
         self.seen: list[Seen] = []
         self.connections = 0
@@ -176,6 +184,9 @@ class McpHttpServer:
         self.streams: set[Wire] = set()
         self.eras = eras
         self.port = 0
+        self.rewrites: dict[str, str] = {}
+        self.keeps_sessions = True
+        self.on_delete = ""
         self._revision = revision
         self._replies = replies
         self._has_sessions = has_sessions
@@ -184,6 +195,7 @@ class McpHttpServer:
         self._lost_status = lost_status
         self._token = token
         self._faults = faults or {}
+        self._routes = routes
         self._numbers = itertools.count(1)
         self._serving: set[asyncio.Task[None]] = set()
         self._news = asyncio.Condition()
@@ -250,6 +262,11 @@ class McpHttpServer:
         for wire in self.streams:
             await wire.event(message, **fields)
 
+    def end_streams(self) -> None:
+        """Ends every open stream, as a server may at any time."""
+        for wire in self.streams:
+            wire.released.set()
+
     # Connections ----------------------------------------------------------------------------------------
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -281,6 +298,10 @@ class McpHttpServer:
             await self._told()
 
     async def _note(self, seen: Seen) -> None:
+        seen.path = self._routes.get(seen.path, seen.path)
+        if (header := self.rewrites.get(seen.path)) is not None:
+            seen.path = "/mcp"
+            seen.headers[header] = "yes"
         self.seen.append(seen)
         await self._told()
 
@@ -322,7 +343,8 @@ class McpHttpServer:
         headers = {}
         if self._has_sessions:
             session = f"secret-session-{next(self._numbers)}"
-            self.sessions.add(session)
+            if self.keeps_sessions:
+                self.sessions.add(session)
             headers["mcp_session_id"] = session
         value = {
             "protocolVersion": self._revision,
@@ -344,7 +366,9 @@ class McpHttpServer:
             await wire.respond(404)
         elif seen.http == "DELETE":
             self.sessions.discard(session or "")
-            await wire.respond(200)
+            if self.on_delete == "is silent":
+                await seen.disconnected.wait()
+            await wire.respond(405 if self.on_delete == "refuses" else 200)
         elif rest := self.rests.pop(seen.headers.get("last-event-id", ""), None):
             await rest(wire, seen)
         elif not self._has_stream:
@@ -353,7 +377,9 @@ class McpHttpServer:
             await wire.stream()
             self.streams.add(wire)
             await self._told()
-            await seen.disconnected.wait()
+            await _either(seen.disconnected, wire.released)
+            if not seen.disconnected.is_set():
+                await wire.end()
 
     async def _answer_modern(self, wire: Wire, seen: Seen) -> None:
         if "modern" not in self.eras:
@@ -473,8 +499,18 @@ def _mismatch(seen: Seen, tools: Sequence[Json]) -> str | None:
         if each["name"] == seen.params.get("name"):
             for name, schema in each["inputSchema"]["properties"].items():
                 if "x-mcp-header" in schema:
-                    wanted[f"mcp-param-{schema['x-mcp-header'].lower()}"] = arguments.get(name)
+                    value = arguments.get(name)
+                    wanted[f"mcp-param-{schema['x-mcp-header'].lower()}"] = None if value is None else str(value)
     return next((name for name, value in wanted.items() if seen.headers.get(name) != value), None)
+
+
+async def _either(*events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 class _Reader(asyncio.StreamReader):
@@ -509,3 +545,32 @@ async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return Seen(http=http, path=path, headers=headers, body=json.loads(body) if body else None)
+
+
+# A process of its own -----------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def server_process(replies: str) -> AsyncIterator[str]:
+    """Such a server in a process of its own, for tests that measure; its URL."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.harness.mcp_http_server", replies, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+    )
+    assert process.stdout is not None
+    try:
+        yield (await asyncio.wait_for(process.stdout.readline(), LIMIT_SECS)).decode().strip()
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def main(replies: Literal["json", "sse"]) -> None:
+    """Serves until it is killed; writes its URL."""
+    async with McpHttpServer(replies=replies) as server:
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))  # type: ignore[arg-type]

@@ -52,10 +52,14 @@ async def connected(*options: str, **fields: Any) -> AsyncIterator[Client]:
 
 
 @contextlib.asynccontextmanager
-async def http_client(server: McpHttpServer, **fields: Any) -> AsyncIterator[Client]:
-    """A connected client of our server over HTTP. `fields` are those of the entry, and the client's callbacks."""
+async def http_client(server: McpHttpServer | str, **fields: Any) -> AsyncIterator[Client]:
+    """A connected client of our server over HTTP, or of the one at a URL.
+
+    `fields` are those of the entry, and the client's callbacks.
+    """
     callbacks = {name: fields.pop(name) for name in ("on_tools", "on_warning", "duties") if name in fields}
-    client = Client("s", decode_server("s", server.entry(**fields)), **callbacks)
+    entry = {"url": server, **fields} if isinstance(server, str) else server.entry(**fields)
+    client = Client("s", decode_server("s", entry), **callbacks)
     await client.connect()
     try:
         yield client
