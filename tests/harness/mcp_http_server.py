@@ -158,7 +158,8 @@ class McpHttpServer:
     need it. `faults` are the kinds of answers of the tool `fault`. `routes` are paths that stand for others.
 
     A test may change on the way: `tools`; `rests`, what is sent after an event id; `rewrites`, paths that stand
-    for `/mcp` with a header; `keeps_sessions`; `on_delete`, which `refuses` or `is silent`.
+    for `/mcp` with a header; `keeps_sessions`; `on_delete`, which `refuses` or `is silent`; `old_get` and
+    `old_post`, what the older transport answers instead.
     """
 
     def __init__(
@@ -187,6 +188,8 @@ class McpHttpServer:
         self.rewrites: dict[str, str] = {}
         self.keeps_sessions = True
         self.on_delete = ""
+        self.old_get: Play | None = None
+        self.old_post: Play | None = None
         self._revision = revision
         self._replies = replies
         self._has_sessions = has_sessions
@@ -375,11 +378,15 @@ class McpHttpServer:
             await wire.respond(405)
         else:
             await wire.stream()
-            self.streams.add(wire)
-            await self._told()
-            await _either(seen.disconnected, wire.released)
-            if not seen.disconnected.is_set():
-                await wire.end()
+            await self._keep_open(wire, seen)
+
+    async def _keep_open(self, wire: Wire, seen: Seen) -> None:
+        """Until the client goes away, or the test ends the streams."""
+        self.streams.add(wire)
+        await self._told()
+        await _either(seen.disconnected, wire.released)
+        if not seen.disconnected.is_set():
+            await wire.end()
 
     async def _answer_modern(self, wire: Wire, seen: Seen) -> None:
         if "modern" not in self.eras:
@@ -421,9 +428,7 @@ class McpHttpServer:
         await wire.stream()
         meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": seen.id}}
         await wire.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": meta})
-        self.streams.add(wire)
-        await self._told()
-        await seen.disconnected.wait()
+        await self._keep_open(wire, seen)
 
     async def _reply(self, wire: Wire, message: Json, **headers: str) -> None:
         if self._replies == "json":
@@ -469,13 +474,17 @@ class McpHttpServer:
 
     async def _answer_old(self, wire: Wire, seen: Seen) -> None:
         """HTTP+SSE of 2024-11-05."""
-        if seen.http == "GET":
+        instead = self.old_get if seen.http == "GET" else self.old_post
+        if instead is not None:
+            await instead(wire, seen)
+        elif seen.http == "GET":
             await wire.stream()
             await wire.write(b"event: endpoint\ndata: /messages?session=secret\n\n")
-            self.streams.add(wire)
-            await self._told()
-            await seen.disconnected.wait()
-            return
+            await self._keep_open(wire, seen)
+        else:
+            await self._take_old(wire, seen)
+
+    async def _take_old(self, wire: Wire, seen: Seen) -> None:
         await wire.respond(202, b"Accepted", "text/plain")
         value: Json | None = None
         match seen.method:
