@@ -4,18 +4,25 @@ Import the fixture `npm_servers` into a test module or a conftest to use MCP ser
 node skips such tests; where node is there, an install that fails fails them.
 """
 
+import asyncio
+import contextlib
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 import subprocess
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.harness.tcp import closed_port
+
 _ROOT = Path(__file__).resolve().parents[2]
 _INSTALL_LIMIT_SECS = 300
+_START_LIMIT_SECS = 20
 
 
 class NpmServers:
@@ -29,6 +36,29 @@ class NpmServers:
         folder = self._modules / package
         (program,) = json.loads((folder / "package.json").read_text())["bin"].values()
         return {"command": "node", "args": [str(folder / program), *arguments], **fields}
+
+    @contextlib.asynccontextmanager
+    async def listening(self, package: str, *arguments: str, port: int | None = None) -> AsyncIterator[int]:
+        """Runs the program of `package` as a server over HTTP; its port."""
+        port = port or closed_port()
+        entry = self.entry(package, *arguments)
+        process = await asyncio.create_subprocess_exec(
+            entry["command"],
+            *entry["args"],
+            env={**os.environ, "PORT": str(port)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(_START_LIMIT_SECS):
+                while line := await process.stdout.readline():
+                    if str(port) in line.decode():
+                        break
+            yield port
+        finally:
+            process.kill()
+            await process.wait()
 
 
 @pytest.fixture(scope="session")

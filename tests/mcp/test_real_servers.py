@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,35 @@ async def test_the_everything_server_shows_every_kind_of_content(npm_servers: Np
             "trigger-long-running-operation", {"duration": 0.2, "steps": 4}, on_progress=on_progress
         )
         assert heard == [(step, 4) for step in (1, 2, 3, 4)]
+
+
+EVERYTHING = "@modelcontextprotocol/server-everything"
+
+
+async def test_the_everything_server_is_reached_over_http_also_after_a_restart(npm_servers: NpmServers) -> None:
+    """It answers 400 where the specification wants 404 for a session that it does not know."""
+    heard: list[tuple[float | None, float | None]] = []
+
+    async def on_progress(done: float | None, total: float | None, message: str | None) -> None:
+        heard.append((done, total))
+
+    async with AsyncExitStack() as stack:
+        async with npm_servers.listening(EVERYTHING, "streamableHttp") as port:
+            client = await stack.enter_async_context(running({"url": f"http://127.0.0.1:{port}/mcp"}))
+            assert "echo" in {tool.name for tool in await client.tools()}
+            arguments = {"duration": 0.2, "steps": 4}
+            await client.call_tool("trigger-long-running-operation", arguments, on_progress=on_progress)
+            assert heard == [(step, 4) for step in (1, 2, 3, 4)]
+        async with npm_servers.listening(EVERYTHING, "streamableHttp", port=port):
+            assert text_of(await client.call_tool("echo", {"message": "hi"})) == "Echo: hi"
+
+
+async def test_the_everything_server_is_reached_over_the_older_http_transport(npm_servers: NpmServers) -> None:
+    async with (
+        npm_servers.listening(EVERYTHING, "sse") as port,
+        running({"url": f"http://127.0.0.1:{port}/sse"}) as client,
+    ):
+        assert text_of(await client.call_tool("echo", {"message": "hi"})) == "Echo: hi"
 
 
 def scripts() -> str:
