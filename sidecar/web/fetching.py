@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
 
 import httpx
 from attrs import frozen
@@ -25,6 +26,9 @@ _HEADERS = {
 _FAILURES = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, ssl.SSLError, OSError, ValueError)
 
 
+AddressesOf = Callable[[httpx.URL], Awaitable[list[str]]]
+
+
 class FetchError(Exception):
     """The page could not be had; the message says why."""
 
@@ -42,12 +46,15 @@ class Page:
     redirect: str | None = None
 
 
-async def fetch(url: str, *, limit_secs: float) -> Page:
-    """The page at a URL, redirects within its host followed. Raises FetchError and RefusedAddressError."""
+async def fetch(url: str, *, limit_secs: float, addresses_of: AddressesOf = public_addresses) -> Page:
+    """The page at a URL, redirects within its host followed. Raises FetchError and RefusedAddressError.
+
+    `addresses_of` gives the addresses of a URL's host that may be asked, and refuses all others.
+    """
     parsed = parsed_url(url)
     try:
         async with asyncio.timeout(limit_secs):
-            return await _followed(parsed)
+            return await _followed(parsed, addresses_of)
     except TimeoutError:
         raise FetchError(f"{parsed} did not answer in full within {limit_secs:g} s") from None
     except ConfigurationError as error:
@@ -56,9 +63,9 @@ async def fetch(url: str, *, limit_secs: float) -> Page:
         raise FetchError(f"{parsed} cannot be fetched: {str(error) or type(error).__name__}") from None
 
 
-async def _followed(url: httpx.URL) -> Page:
+async def _followed(url: httpx.URL, addresses_of: AddressesOf) -> Page:
     for _ in range(MAX_REDIRECTS + 1):
-        page = await _fetched(url)
+        page = await _fetched(url, addresses_of)
         if page.redirect is None:
             return page
         target = parsed_url(page.redirect)
@@ -68,14 +75,14 @@ async def _followed(url: httpx.URL) -> Page:
     raise FetchError(f"{url} redirects more than {MAX_REDIRECTS} times")
 
 
-async def _fetched(url: httpx.URL) -> Page:
+async def _fetched(url: httpx.URL, addresses_of: AddressesOf) -> Page:
     """One request, of the first address that takes the connection."""
     proxy = proxy_for(str(url))
     trust = await asyncio.to_thread(trusted_certificates, str(url), proxy)
     async with httpx.AsyncClient(
         verify=trust, proxy=proxy.address if proxy else None, trust_env=False, headers=_HEADERS, timeout=None
     ) as client:
-        targets = await _targets(url, proxy)
+        targets = await _targets(url, proxy, addresses_of)
         for place, target in enumerate(targets):
             request = client.build_request(
                 "GET", target, headers={"host": url.netloc.decode("ascii")}, extensions={"sni_hostname": url.host}
@@ -93,12 +100,12 @@ async def _fetched(url: httpx.URL) -> Page:
     raise FetchError(f"{url} has no address")
 
 
-async def _targets(url: httpx.URL, proxy: Proxy | None) -> list[httpx.URL]:
+async def _targets(url: httpx.URL, proxy: Proxy | None, addresses_of: AddressesOf) -> list[httpx.URL]:
     """The URL with each of its host's addresses in the place of the name, so that nothing is resolved again."""
     if proxy is None:
-        return [url.copy_with(host=address) for address in await public_addresses(url)]
+        return [url.copy_with(host=address) for address in await addresses_of(url)]
     try:
-        await public_addresses(url)
+        await addresses_of(url)
     except UnknownHostError:  # Perhaps the proxy alone can find it; a name of a private network says so itself.
         if "." not in url.host or url.host.endswith(_PRIVATE_NAMES):
             raise

@@ -49,11 +49,13 @@ class Search:
 
 
 def is_folder(place: Place) -> bool:
-    """Whether a place is a folder and not a file. Raises OSError where there is neither."""
+    """Whether a place is a folder and not a file. Raises OSError for nothing, SearchError for a pipe."""
     if not place.parts:
         return True
     with spot_of(place) as spot:
         status = spot.stat()
     if status is None:
         raise FileNotFoundError
+    if not stat.S_ISDIR(status.st_mode) and not stat.S_ISREG(status.st_mode):
+        raise SearchError(f"{place.shown} is no ordinary file")  # Opening a pipe would wait for whoever writes.
     return stat.S_ISDIR(status.st_mode)
