@@ -91,6 +91,7 @@ EXPORTS = {
     # MCP
     "McpClient": "sidecar.tools.mcp_tools",
     "StdioServer": "sidecar.mcp.config",
+    "HttpServer": "sidecar.mcp.config",
     "McpToolDefinition": "sidecar.mcp.results",
     "McpCallResult": "sidecar.mcp.results",
     # Errors

@@ -5,6 +5,7 @@ from sidecar.agent.config import RunSettings as RunSettings
 from sidecar.agent.cycle import LlmCycle as LlmCycle
 from sidecar.agent.run import RunResult as RunResult
 from sidecar.agent.run import Steering as Steering
+from sidecar.mcp.config import HttpServer as HttpServer
 from sidecar.mcp.config import StdioServer as StdioServer
 from sidecar.mcp.results import McpCallResult as McpCallResult
 from sidecar.mcp.results import McpToolDefinition as McpToolDefinition

@@ -12,7 +12,7 @@ from sidecar import config
 from sidecar.agent.config import CycleConfig
 from sidecar.config import CycleOptions, Options, StoreOptions
 from sidecar.config_files.server_files import InputDefinition
-from sidecar.mcp.config import StdioServer
+from sidecar.mcp.config import HttpServer, StdioServer
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.codec import encode
 from sidecar.providers.options import ProviderOptions
@@ -30,7 +30,7 @@ def test_the_options_are_those_of_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [ProviderOptions, StdioServer, InputDefinition], ids=lambda shape: shape.__name__
+    "shape", [ProviderOptions, StdioServer, HttpServer, InputDefinition], ids=lambda shape: shape.__name__
 )
 def test_the_options_of_providers_and_servers_are_those_of_the_code(shape: type) -> None:
     assert {name: option.type for name, option in DOCUMENT.options(shape.__name__).items()} == spelled_fields(
@@ -62,6 +62,10 @@ def test_the_defaults_are_those_of_the_code() -> None:
     server, provider = DOCUMENT.options("StdioServer"), DOCUMENT.options("ProviderOptions")
     assert float(server["timeoutSecs"].default) == StdioServer(command="x").timeout_secs
     assert float(server["startTimeoutSecs"].default) == StdioServer(command="x").start_timeout_secs
+    server = DOCUMENT.options("HttpServer")
+    assert float(server["timeoutSecs"].default) == HttpServer(url="x").timeout_secs
+    assert float(server["startTimeoutSecs"].default) == HttpServer(url="x").start_timeout_secs
+    assert json.loads(server["type"].default) == HttpServer(url="x").type
     assert float(provider["connectTimeoutSecs"].default) == ProviderOptions().connect_limit_secs
     assert float(provider["idleTimeoutSecs"].default) == ProviderOptions().idle_limit_secs
 
