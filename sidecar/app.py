@@ -6,7 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import platformdirs
 from attrs import frozen
@@ -30,6 +30,7 @@ from sidecar.config_files.trust import FILE_NAME, TrustBook
 from sidecar.mcp.client import Client
 from sidecar.mcp.features import offers
 from sidecar.mcp.manager import McpManager
+from sidecar.mcp.oauth.sign_ins import SignIns
 from sidecar.mcp.results import McpToolDefinition
 from sidecar.mcp.verdicts import Verdicts
 from sidecar.permissions.book import PermissionBook
@@ -48,6 +49,7 @@ from sidecar.server.notices import Notices
 from sidecar.server.questions import Questions
 from sidecar.server.rpc import SidecarServer
 from sidecar.server.services import Services
+from sidecar.server.sign_in_page import SignInPage
 from sidecar.server.stdio import serve_stdio
 from sidecar.store.store import Store
 from sidecar.tools.builtin import BUILTIN
@@ -55,7 +57,7 @@ from sidecar.tools.loading import add_tools, fault_of_entry
 from sidecar.tools.mcp_resources import RESOURCE_TOOLS
 from sidecar.tools.mcp_tools import check_permissions, sync_server_tools
 from sidecar.tools.registry import ToolRegistry
-from sidecar.workspace import WorkspaceTrust, brought_by, use_now
+from sidecar.workspace import Brought, WorkspaceTrust, brought_by, use_now
 
 OnTools = Callable[[str, Client | None, tuple[McpToolDefinition, ...]], None]
 
@@ -80,6 +82,11 @@ def config_path() -> Path:
 def verdicts_path() -> Path:
     """Where it is kept what MCP servers have turned out to speak; it may be deleted at any time."""
     return Path(platformdirs.user_cache_dir("agent-sidecar", appauthor=False)) / "mcp-servers.json"
+
+
+def sign_ins_path() -> Path:
+    """Where sign-ins to MCP servers are kept, where the system has no keyring."""
+    return Path(platformdirs.user_data_dir("agent-sidecar", appauthor=False)) / "sign-ins.json"
 
 
 def store_path() -> Path:
@@ -158,6 +165,16 @@ def serve(launch: Launch) -> NoReturn:
     serve_stdio(server, streams)
 
 
+class _Settings(NamedTuple):
+    """What is set: all of it together, what of it the host `said`, and what the workspace brought along."""
+
+    options: Options
+    said: JsonObject
+    folders: Folders
+    brought: Brought
+    trusted: TrustBook
+
+
 class _App:
     """Opens the services for a host that has introduced itself, and closes them."""
 
@@ -168,19 +185,15 @@ class _App:
 
     async def open(self, init: Initialization, host: Host) -> Opened:
         """Everything a host needs. Raises DecodeError and ConfigurationError."""
-        said, flags, user = self._sources(init.options)
-        options = read_options(layered(said, flags, user), path="")
-        folders = self._folders(options, init)
-        trusted = TrustBook(trust_path())
-        brought = brought_by(folders.paths, trusted, wish=options.trust_workspace)
-        if brought.standing == "trusted":
-            options = read_options(layered(said, flags, brought.options, user), path="")
+        settings = self._settings(init)
+        options, folders = settings.options, settings.folders
         notices = Notices(host.log_message)
         store = Store(
             store_place(options.store, store_path()),
             on_warning=lambda warning: notices.add(warning.code, warning.message),
         )
-        questions = Questions(host, deadline_secs=approval_timeout_secs(options))
+        approval_secs = approval_timeout_secs(options)
+        questions = Questions(host, deadline_secs=approval_secs)
         registry = await _registry(options, host)
         sessions = Sessions(
             store, on_change=lambda change: host.notify("session/changed", change), on_run_end=host.end_run
@@ -193,6 +206,7 @@ class _App:
             default=options.model or default_model(self._environ),
             complete=lending.complete,
         )
+        sign_ins = SignIns(sign_ins_path(), SignInPage(host, questions).show, limit_secs=approval_secs)
         servers = McpManager(
             workspace=folders.paths,
             on_status=lambda server: host.notify("mcp/statusChanged", server),
@@ -202,6 +216,7 @@ class _App:
             offers=offers_of(host, questions, partial(sample, models), folders),
             check=check_permissions,
             verdicts=Verdicts(verdicts_path()),
+            authorize=sign_ins.authorize,
             environ=self._environ,
         )
         folders.on_change(servers.roots_changed)
@@ -226,15 +241,7 @@ class _App:
             system=options.system,
             server_wait_secs=server_wait_secs(options),
         )
-        self._trust = WorkspaceTrust(
-            brought,
-            trusted,
-            host,
-            notices,
-            deadline_secs=approval_timeout_secs(options),
-            use=lambda: use_now(brought, said, services, inputs),
-        )
-        self._trust.start()
+        self._ask_for_trust(settings, services, inputs)
         named = (models.default,) if models.default else ()
         return Opened(services=services, models=named, max_frame_bytes=options.max_frame_bytes)
 
@@ -249,6 +256,28 @@ class _App:
             services.registry.aclose(),
         )
         services.store.close()
+
+    def _settings(self, init: Initialization) -> _Settings:
+        """What is set, by whom, once it is known where we are. Raises DecodeError and ConfigurationError."""
+        said, flags, user = self._sources(init.options)
+        options = read_options(layered(said, flags, user), path="")
+        folders = self._folders(options, init)
+        trusted = TrustBook(trust_path())
+        brought = brought_by(folders.paths, trusted, wish=options.trust_workspace)
+        if brought.standing == "trusted":
+            options = read_options(layered(said, flags, brought.options, user), path="")
+        return _Settings(options, said, folders, brought, trusted)
+
+    def _ask_for_trust(self, settings: _Settings, services: Services, inputs: dict[str, InputDefinition]) -> None:
+        self._trust = WorkspaceTrust(
+            settings.brought,
+            settings.trusted,
+            services.host,
+            services.notices,
+            deadline_secs=approval_timeout_secs(settings.options),
+            use=lambda: use_now(settings.brought, settings.said, services, inputs),
+        )
+        self._trust.start()
 
     def _sources(self, initialization: Any) -> tuple[JsonObject, JsonObject, JsonObject]:
         """What the host says, what the flags say, and what the user's file says: the strongest first."""

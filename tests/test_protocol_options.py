@@ -13,6 +13,7 @@ from sidecar.agent.config import CycleConfig
 from sidecar.config import CycleOptions, Options, StoreOptions
 from sidecar.config_files.server_files import InputDefinition
 from sidecar.mcp.config import HttpServer, StdioServer
+from sidecar.mcp.oauth.options import OAuthOptions
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.codec import encode
 from sidecar.providers.options import ProviderOptions
@@ -30,7 +31,9 @@ def test_the_options_are_those_of_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [ProviderOptions, StdioServer, HttpServer, InputDefinition], ids=lambda shape: shape.__name__
+    "shape",
+    [ProviderOptions, StdioServer, HttpServer, InputDefinition, OAuthOptions],
+    ids=lambda shape: shape.__name__,
 )
 def test_the_options_of_providers_and_servers_are_those_of_the_code(shape: type) -> None:
     assert {name: option.type for name, option in DOCUMENT.options(shape.__name__).items()} == spelled_fields(

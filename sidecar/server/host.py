@@ -18,7 +18,8 @@ from sidecar.server.unanswered import HostRefused, UnansweredRequests
 class HostCapabilities:
     """What the host said it can do; everything else it cannot.
 
-    `show_message` and `work_done_progress` are LSP's own (`window.showMessage`, `window.workDoneProgress`).
+    `show_message`, `show_document` and `work_done_progress` are LSP's own (`window.showMessage`,
+    `window.showDocument`, `window.workDoneProgress`).
     """
 
     approvals: bool = False
@@ -27,6 +28,7 @@ class HostCapabilities:
     host_model: bool = False
     opt_out_events: frozenset[str] = frozenset()
     show_message: bool = False
+    show_document: bool = False
     work_done_progress: bool = False
 
 
@@ -43,6 +45,7 @@ def host_capabilities(capabilities: Any) -> HostCapabilities:
         opt_out_events=frozenset(name for name in _list(opted_out) if type(name) is str),
         # Lua writes an empty object as `[]`.
         show_message=window.get("showMessage") is not None and window.get("showMessage") is not False,
+        show_document=_object(window.get("showDocument")).get("support") is True,
         work_done_progress=window.get("workDoneProgress") is True,
     )
 
@@ -91,9 +94,9 @@ class Host:
         """Sends an event of a run, numbered; waits while the host has too much to read. To be awaited."""
         return self._outbox.emit(session_id, run_id, event)
 
-    def on_event(self, listener: Callable[[AgentEventParams], None]) -> None:
-        """`listener` is told of each event just before it is sent, merged as it is sent."""
-        self._outbox.on_event = listener
+    def keep_events(self, keep: Callable[[AgentEventParams], bool]) -> None:
+        """`keep` takes each event before it is sent, a delta piece by piece; False keeps it from being sent."""
+        self._outbox.keep = keep
 
     def end_run(self, session_id: str, run_id: str) -> None:
         """A run is over: no event of it will follow, and its numbering is forgotten."""

@@ -115,8 +115,10 @@ class Questions:
             log.warning("no input for %s: %s", source, error)
             return InputAnswer("cancel")
         assert isinstance(answer, RequestInputResult)
-        if answer.action != "accept" or url is not None:
+        if answer.action != "accept":
             return InputAnswer(answer.action)
+        if url is not None:  # Of a page there is to know at most where it led.
+            return InputAnswer("accept", answer.content if isinstance(answer.content, str) else None)
         wanted = _ANY_TEXT if schema is None else schema
         content = with_defaults(wanted, answer.content)
         return InputAnswer("accept", content) if await _fits(content, wanted, source) else InputAnswer("cancel")

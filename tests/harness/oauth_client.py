@@ -11,7 +11,7 @@ import httpx
 
 from sidecar.mcp.oauth.authorization import OAuthAuthorization
 from sidecar.mcp.oauth.options import read_options
-from sidecar.mcp.oauth.sign_in import PageAnswer, ShowPage
+from sidecar.mcp.oauth.pages import PageAnswer, ShowPage
 from sidecar.mcp.oauth.store import TokenStore
 from tests.harness.oauth_server import GuardedServer
 

@@ -28,8 +28,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "config": frozenset(
         {"agent", "tools", "permissions", "providers", "mcp", "store", "config_files", "protocol"}
     ),
+    "workspace": frozenset({"config", "config_files", "server", "protocol"}),
     "app": frozenset(
         {
+            "workspace",
             "config",
             "config_files",
             "server",
@@ -62,6 +64,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "agent": frozenset({"attrs"}),
     "server": frozenset({"attrs", "cattrs", "pygls", "lsprotocol"}),
     "config": frozenset({"attrs", "platformdirs"}),
+    "workspace": frozenset({"attrs"}),
     "app": frozenset({"attrs", "platformdirs"}),
     "cli": frozenset({"attrs", "platformdirs", "tomlkit"}),
     "__main__": frozenset(),
@@ -83,6 +86,8 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("sidecar/providers/__init__.py", "sidecar.providers.recording"): "as replay, for those who record",
     ("sidecar/mcp/life.py", "sidecar.mcp.http_transport"): "httpx, 90 ms, and needed for servers with a url alone",
     ("sidecar/mcp/life.py", "sidecar.mcp.http_sse_transport"): "as the one above",
+    ("sidecar/mcp/oauth/sign_ins.py", "sidecar.mcp.oauth.authorization"): "httpx, for servers with a url alone",
+    ("sidecar/mcp/oauth/sign_ins.py", "sidecar.mcp.oauth.store"): "as the one above",
     ("sidecar/mcp/oauth/signing.py", "sidecar.mcp.oauth.jose"): "PyJWT, 150 ms, for servers that want a signature",
     ("sidecar/mcp/oauth/system_keyring.py", "keyring"): "400 ms, and needed by servers with OAuth alone",
     ("sidecar/tools/arguments.py", "jsonschema"): "100 ms, and needed by the first call alone",
@@ -101,6 +106,7 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("sidecar/tools/builtin/delete.py", "send2trash"): "50 ms, and needed by deletions alone",
     ("sidecar/tools/builtin/decoding.py", "charset_normalizer"): "60 ms, and needed for old encodings alone",
     ("sidecar/tools/builtin/unified_diff.py", "difflib"): "10 ms, and needed by edits alone",
+    ("sidecar/store/database.py", "sqlite3"): "10 ms, and needed when something is first kept or read",
     ("sidecar/tools/registry.py", "difflib"): "10 ms, and needed for invented tool names alone",
 }
 """Imports inside functions: (file, module) and the reason, which is start-up time almost always."""

@@ -53,6 +53,7 @@ from sidecar.server.initialize import Initialization, Opened
 from sidecar.server.log import configure_logging
 from sidecar.server.questions import Questions
 from sidecar.server.rpc import Handler, Request, SidecarServer
+from sidecar.server.sign_in_page import SignInPage
 from sidecar.server.stdio import serve_stdio
 from sidecar.server.unanswered import HostError
 from sidecar.tools.approval import ApprovalQuestion
@@ -83,6 +84,10 @@ class Services:
     sent: list[AgentEventParams] = field(factory=list)
     may_tidy: asyncio.Event = field(factory=asyncio.Event)
 
+    def keep(self, event: AgentEventParams) -> bool:
+        self.sent.append(event)
+        return True
+
 
 opened: list[str] = []
 
@@ -100,7 +105,7 @@ async def open_services(init: Initialization, host: Host) -> Opened:
         case "crash":
             raise ValueError("sk-secret")
     services = Services(host=host, init=init, options=options)
-    host.on_event(services.sent.append)
+    host.keep_events(services.keep)
     asyncio.get_running_loop().call_later(TICK_SECS, tick, services)
     return Opened(services=services, models=("scripted/one",), max_frame_bytes=options.max_frame_bytes)
 
@@ -285,6 +290,13 @@ async def ask_input(request: Request, arguments: Any) -> Any:
     return await questions.ask_input(source="a test", message="Which?", schema=arguments.get("schema"))
 
 
+async def show_sign_in(request: Request, arguments: Any) -> Any:
+    """Has the host show a sign-in page; tells what became of it."""
+    host: Host = request.services.host
+    page = SignInPage(host, Questions(host, deadline_secs=5.0))
+    return list(await page.show("github", "https://example.com/authorize?state=x"))
+
+
 async def ask_host(request: Request, arguments: Any) -> Any:
     """Asks the host to run a tool; tells what came of it."""
     params = ToolsExecuteParams(call_id="c1", name="x", arguments={})
@@ -362,8 +374,8 @@ TOOLS = {
     for tool in (
         echo, wait, let_tidy, hold, note, deaf, stubborn, seen, watch_ticks, noise, print_much, block,
         block_a_thread, crash, crash_in_cleanup, leave, refuse, refuse_oddly, give_a_set, give_nan,
-        give_much, approve, ask_input, ask_host, ask_by_pygls, capabilities_in_pygls, bookkeeping, document,
-        introduction, report, announce, notify_nonsense, recorded,
+        give_much, approve, ask_input, show_sign_in, ask_host, ask_by_pygls, capabilities_in_pygls, bookkeeping,
+        document, introduction, report, announce, notify_nonsense, recorded,
     )
 }  # fmt: skip
 

@@ -12,7 +12,8 @@ from sidecar.mcp.oauth.addresses import origin_of
 from sidecar.mcp.oauth.challenge import read_challenges, token_challenge
 from sidecar.mcp.oauth.failures import AuthorizationFailure, PersonNeeded
 from sidecar.mcp.oauth.options import OAuthOptions, check_options
-from sidecar.mcp.oauth.sign_in import SIGN_IN_LIMIT_SECS, ShowPage
+from sidecar.mcp.oauth.pages import ShowPage
+from sidecar.mcp.oauth.sign_in import SIGN_IN_LIMIT_SECS
 from sidecar.mcp.oauth.store import TokenStore
 from sidecar.mcp.oauth.token_source import DpopWish, Person, TokenSource
 from sidecar.mcp.transport import NeedsAuthorizationError

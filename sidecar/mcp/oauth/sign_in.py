@@ -5,8 +5,7 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit
 
 from attrs import frozen
@@ -14,25 +13,11 @@ from attrs import frozen
 from sidecar.mcp.oauth.failures import AuthorizationFailure, PersonNeeded, SignInDeclined, shown_words
 from sidecar.mcp.oauth.listener import Listener, read_parameters
 from sidecar.mcp.oauth.metadata import ServerMetadata
+from sidecar.mcp.oauth.pages import PageAnswer, ShowPage
 from sidecar.mcp.oauth.values import ClientIdentity
 
 SIGN_IN_LIMIT_SECS = 300.0
 """How long a person may take. Own choice."""
-
-
-class PageAnswer(NamedTuple):
-    """What became of a page that somebody was asked to visit.
-
-    `nobody`: there is nobody who could be asked. `address` is where the page led to, when the host knows: from a
-    machine whose browser does not reach this one.
-    """
-
-    outcome: Literal["shown", "declined", "nobody"]
-    address: str | None = None
-
-
-ShowPage = Callable[[str, str], Awaitable[PageAnswer]]
-"""Asks a person to visit a page: the name of the MCP server, and the URL. Cancelled once the page was visited."""
 
 
 @frozen(kw_only=True)

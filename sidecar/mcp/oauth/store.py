@@ -5,6 +5,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,12 @@ class TokenStore:
             self._keyring = None  # Once is enough: it would hold up every sign-in.
             return _FAILED
         return result
+
+
+@cache
+def shared_store(file: Path) -> TokenStore:
+    """The one store of this process for a file, so that the keyring is looked for once."""
+    return TokenStore(file)
 
 
 _FAILED = object()

@@ -17,11 +17,11 @@ from sidecar.mcp.oauth.keeping import Place
 from sidecar.mcp.oauth.listener import Listener, configured_redirect, listening
 from sidecar.mcp.oauth.metadata import canonical_resource
 from sidecar.mcp.oauth.options import OAuthOptions
+from sidecar.mcp.oauth.pages import ShowPage
 from sidecar.mcp.oauth.registration import known_client, register
 from sidecar.mcp.oauth.scopes import scopes_to_ask
 from sidecar.mcp.oauth.sign_in import (
     AuthorizationRequest,
-    ShowPage,
     check_challenge_methods,
     new_request,
     visit_page,

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sidecar.mcp.oauth.sign_in import PageAnswer
+from sidecar.mcp.oauth.pages import PageAnswer
 from sidecar.mcp.transport import NeedsAuthorizationError
 from sidecar.protocol.errors import ConfigurationError, ToolError
 from tests.harness.http_site import Request, Response
