@@ -192,8 +192,7 @@ class _App:
             store_place(options.store, store_path()),
             on_warning=lambda warning: notices.add(warning.code, warning.message),
         )
-        approval_secs = approval_timeout_secs(options)
-        questions = Questions(host, deadline_secs=approval_secs)
+        questions = Questions(host, deadline_secs=approval_timeout_secs(options))
         registry = await _registry(options, host)
         sessions = Sessions(
             store, on_change=lambda change: host.notify("session/changed", change), on_run_end=host.end_run
@@ -206,7 +205,6 @@ class _App:
             default=options.model or default_model(self._environ),
             complete=lending.complete,
         )
-        sign_ins = SignIns(sign_ins_path(), SignInPage(host, questions).show, limit_secs=approval_secs)
         servers = McpManager(
             workspace=folders.paths,
             on_status=lambda server: host.notify("mcp/statusChanged", server),
@@ -216,7 +214,7 @@ class _App:
             offers=offers_of(host, questions, partial(sample, models), folders),
             check=check_permissions,
             verdicts=Verdicts(verdicts_path()),
-            authorize=sign_ins.authorize,
+            authorize=_sign_ins(host, questions, options).authorize,
             environ=self._environ,
         )
         folders.on_change(servers.roots_changed)
@@ -320,6 +318,12 @@ def _tool_keeper(registry: ToolRegistry, notices: Notices) -> OnTools:
             notices.add("mcpTool", warning)
 
     return on_tools
+
+
+def _sign_ins(host: Host, questions: Questions, options: Options) -> SignIns:
+    """Lets the person at the host sign in to servers; they have as long for it as for an approval."""
+    limit_secs = approval_timeout_secs(options)
+    return SignIns(sign_ins_path(), SignInPage(host, questions).show, limit_secs=limit_secs)
 
 
 def _input_asker(
