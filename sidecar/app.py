@@ -226,10 +226,7 @@ class _App:
             store=store,
             sessions=sessions,
             registry=registry,
-            permissions=PermissionBook(
-                PermissionConfig().updated(options.permissions or PermissionOptions()),
-                kept=store.permissions(lambda: folders.paths),
-            ),
+            permissions=_permission_book(options, store, folders),
             servers=servers,
             models=models,
             lending=lending,
@@ -293,6 +290,12 @@ class _App:
         if init.workspace_folders or self._launch.cwd is None:
             return Folders(init.workspace_folders)
         return Folders((self._launch.cwd.resolve(),))
+
+
+def _permission_book(options: Options, store: Store, folders: Folders) -> PermissionBook:
+    """What the options permit, and what people have answered in these folders before."""
+    config = PermissionConfig().updated(options.permissions or PermissionOptions())
+    return PermissionBook(config, kept=store.permissions(lambda: folders.paths))
 
 
 async def _registry(options: Options, host: Host) -> ToolRegistry:

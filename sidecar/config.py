@@ -22,6 +22,8 @@ from sidecar.protocol.errors import TOOL_ERROR_KINDS, ConfigurationError, ErrorA
 from sidecar.protocol.messages import PermissionOptions
 from sidecar.protocol.values import JsonObject
 from sidecar.providers.options import ProviderOptions, check_options
+from sidecar.store.opening import MEMORY
+from sidecar.store.store import StorePlace
 from sidecar.tools.builtin import BUILTIN
 from sidecar.tools.loading import fault_of_entry, starting_at
 
@@ -45,9 +47,11 @@ class CycleOptions:
 
 @frozen(kw_only=True)
 class StoreOptions:
-    """`store`: where sessions are kept. This version keeps them in memory."""
+    """`store`: where sessions are kept, and for how long."""
 
     path: str | None = None
+    max_age_days: float | None = None
+    max_bytes: int | None = None
 
 
 @frozen(kw_only=True)
@@ -74,11 +78,18 @@ class Options:
     tools: tuple[str, ...] | None = None
     workspace_folders: tuple[WorkspaceFolder, ...] | None = None
     max_frame_bytes: int | None = None
+    trust_workspace: bool | None = None
 
 
 DEFAULT_SERVER_WAIT_SECS = 5.0
 LONGEST_APPROVAL_SECS = 365 * 24 * 3600.0
 """What a longer `cycle.approvalTimeoutSecs` counts as: for ever, and still a number that any host can read."""
+
+DEFAULT_MAX_AGE_DAYS = 90.0
+"""Sessions that nobody has touched for a season (own choice)."""
+
+DEFAULT_MAX_BYTES = 1024 * 1024 * 1024
+"""A gigabyte: a thousand long sessions (own choice)."""
 
 DEFAULT_APPROVAL_TIMEOUT_SECS = 300.0
 """Five minutes: long enough to read a diff, short enough that a forgotten question ends (own choice)."""
@@ -129,6 +140,9 @@ def _faults(options: Options) -> Iterator[tuple[str, str]]:
             yield f"workspaceFolders[{index}].uri", f"must be a file: URI or an absolute path, not {folder.uri!r}"
     if options.cycle is not None:
         yield from _cycle_faults(options.cycle)
+    if options.store is not None:
+        limits = {"maxAgeDays": options.store.max_age_days, "maxBytes": options.store.max_bytes}
+        yield from _number_faults("store.", limits)
     if options.permissions is not None and (wrong := fault_of_options(options.permissions)):
         yield f"permissions.{wrong[0]}", wrong[1]
     for name, provider in (options.providers or {}).items():
@@ -223,6 +237,18 @@ def approval_timeout_secs(options: Options) -> float:
     return DEFAULT_APPROVAL_TIMEOUT_SECS if said is None else min(said, LONGEST_APPROVAL_SECS)
 
 
+def store_place(options: StoreOptions | None, default: Path) -> StorePlace:
+    """Where sessions are kept: in `default` unless the options name another file, or memory."""
+    said = options or StoreOptions()
+    file = default if said.path is None else Path(said.path).expanduser()
+    return StorePlace(
+        file=None if said.path == MEMORY else file,
+        is_chosen=said.path is not None,
+        max_age_days=DEFAULT_MAX_AGE_DAYS if said.max_age_days is None else said.max_age_days,
+        max_bytes=DEFAULT_MAX_BYTES if said.max_bytes is None else said.max_bytes,
+    )
+
+
 def read_user_file(file: Path, *, required: bool) -> JsonObject:
     """The user's TOML file as raw options; `{}` when it is not there and not `required`.
 
@@ -242,6 +268,10 @@ def read_user_file(file: Path, *, required: bool) -> JsonObject:
     except DecodeError as error:
         place = f"{file}:{_line_of(error.path, text)}"
         raise ConfigurationError(f"{place}: {error}", path=error.path, file=str(file)) from None
+    if options.trust_workspace:
+        place = f"{file}:{_line_of('trustWorkspace', text)}: trustWorkspace"
+        reason = "is for a host to say, which knows the folder; you say `agent-sidecar trust FOLDER`"
+        raise ConfigurationError(f"{place}: {reason}", path="trustWorkspace", file=str(file))
     return {**raw, "tools": [starting_at(file.parent, entry) for entry in options.tools or ()]}
 
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": ("sidecar.cli.demo", "demo"),
     "doctor": ("sidecar.cli.doctor", "doctor"),
     "mcp": ("sidecar.cli.mcp", "mcp"),
+    "trust": ("sidecar.cli.trust", "trust"),
 }
 """Where each command is: a module and its function, which takes the flags and a Spawn."""
 

@@ -64,6 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("demo", "show a whole run: no key, no network", None),
         ("doctor", "check configuration, keys, model and MCP servers", _add_json),
         ("mcp", "list, add, test and import MCP servers", _add_mcp),
+        ("trust", "let a workspace's own configuration be used", _add_trust),
     ):
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         # argparse lets a command's flags replace those before it; tools are all meant.
@@ -111,6 +112,17 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None, tools: 
 
 def _add_mcp(parser: argparse.ArgumentParser) -> None:
     add_mcp(parser, lambda action: _add_common(action, default=argparse.SUPPRESS, tools="more_tools"))
+
+
+def _add_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", nargs="?", metavar="FOLDER", help="the workspace; default: the folder you are in"
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--list", action="store_true", help="show what was decided about which folder")
+    what.add_argument("--revoke", action="store_true", help="forget what was decided about the folder")
+    what.add_argument("--yes", action="store_true", help="trust what is shown, and ask nothing")
+    _add_json(parser)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

@@ -41,6 +41,7 @@ KNOWN_OPTIONS: Mapping[str, tuple[str, ...]] = {
         "tools",
         "workspaceFolders",
         "maxFrameBytes",
+        "trustWorkspace",
     ),
     "providers.*": (
         "api",

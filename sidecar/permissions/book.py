@@ -1,8 +1,8 @@
-"""The permissions in force: those of the workspace, and what a session has on top of them. In memory, no I/O."""
+"""The permissions in force: those of the workspace, and what a session has on top of them."""
 
-from typing import Literal
+from typing import Literal, Protocol
 
-from attrs import define, evolve
+from attrs import evolve
 
 from sidecar.permissions.checker import PermissionChecker
 from sidecar.permissions.model import PermissionConfig
@@ -10,23 +10,51 @@ from sidecar.protocol.messages import PermissionOptions, PermissionRule
 
 Scope = Literal["session", "workspace"]
 Rules = tuple[PermissionRule, ...]
+Layer = tuple[PermissionOptions, Rules]
+"""What replaces fields of the layer below, and the rules that answers have left, which come after all others."""
 
 
-@define(eq=False)
-class _Layer:
-    """A session's own: `options` replace fields of the workspace, `remembered` rules come after all others."""
+class Kept(Protocol):
+    """Where layers are kept, by session; None stands for the workspace, whose layer has remembered rules alone."""
 
-    options: PermissionOptions
-    remembered: Rules = ()
+    def load(self, session_id: str | None) -> Layer:
+        """The layer, empty where there is none."""
+
+    def save(self, session_id: str | None, options: PermissionOptions, remembered: Rules) -> None:
+        """Replaces the layer."""
+
+    def forget(self, session_id: str) -> None:
+        """Drops the layer."""
+
+
+class InMemory:
+    """Keeps layers as long as the program runs."""
+
+    def __init__(self) -> None:
+        self._layers: dict[str | None, Layer] = {}
+
+    def load(self, session_id: str | None) -> Layer:
+        """See Kept."""
+        return self._layers.get(session_id, (PermissionOptions(), ()))
+
+    def save(self, session_id: str | None, options: PermissionOptions, remembered: Rules) -> None:
+        """See Kept."""
+        self._layers[session_id] = (options, remembered)
+
+    def forget(self, session_id: str) -> None:
+        """See Kept."""
+        self._layers.pop(session_id, None)
 
 
 class PermissionBook:
-    """Keeps permissions, changes them, and gives out checkers that follow every change at once."""
+    """Keeps permissions, changes them, and gives out checkers that follow every change at once.
 
-    def __init__(self, config: PermissionConfig | None = None) -> None:
+    `config` are the workspace's own, for as long as the program runs; what people answer outlives it in `kept`.
+    """
+
+    def __init__(self, config: PermissionConfig | None = None, *, kept: Kept | None = None) -> None:
         self._workspace = config or PermissionConfig()
-        self._remembered: Rules = ()
-        self._sessions: dict[str, _Layer] = {}
+        self._kept: Kept = kept or InMemory()
 
     def config(self, session_id: str | None = None) -> PermissionConfig:
         """What is in force, remembered rules as the last of the rules; `session_id` None: in the workspace."""
@@ -38,17 +66,24 @@ class PermissionBook:
         return _FollowingChecker(self, session_id)
 
     def set(self, options: PermissionOptions, scope: Scope, session_id: str | None = None) -> None:
-        """Replaces each field that `options` gives. Rules replace all there are, remembered ones among them.
+        """Replaces each field that `options` gives. Rules replace all there are: a remembered one stays
+        remembered where it is among them, and is forgotten where it is not.
 
         Raises ValueError for the scope "session" without a `session_id`.
         """
+        below, remembered = self._kept.load(_key(scope, session_id))
+        if options.rules is not None:
+            rules = options.rules
+            remembered = tuple(rule for rule in remembered if rule in rules)
+            options = evolve(options, rules=tuple(rule for rule in rules if rule not in remembered))
         if scope == "workspace":
             self._workspace = self._workspace.updated(options)
-            self._remembered = () if options.rules is not None else self._remembered
-            return
-        layer = self._layer(session_id)
-        layer.options = _merged(layer.options, options)
-        layer.remembered = () if options.rules is not None else layer.remembered
+        merged = _merged(below, options) if scope == "session" else below
+        self._kept.save(_key(scope, session_id), merged, remembered)
+
+    def reconfigure(self, options: PermissionOptions) -> None:
+        """Replaces fields of the workspace's own configuration; rules that answers have left stay as they are."""
+        self._workspace = self._workspace.updated(options)
 
     def remember(self, rule: PermissionRule, scope: Scope, session_id: str | None = None) -> None:
         """Adds a rule, once. One for the workspace also holds in the session whose call it was about.
@@ -56,31 +91,36 @@ class PermissionBook:
         Raises ValueError for the scope "session" without a `session_id`.
         """
         if scope == "workspace" and rule not in self.config().rules:
-            self._remembered = (*self._remembered, rule)
+            self._add(rule, None)
         if (scope == "session" or session_id is not None) and rule not in self.config(session_id).rules:
-            layer = self._layer(session_id)
-            layer.remembered = (*layer.remembered, rule)
+            self._add(rule, _key("session", session_id))
 
     def forget_session(self, session_id: str) -> None:
         """Drops what a session had on top."""
-        self._sessions.pop(session_id, None)
+        self._kept.forget(session_id)
+
+    def _add(self, rule: PermissionRule, key: str | None) -> None:
+        options, remembered = self._kept.load(key)
+        self._kept.save(key, options, (*remembered, rule))
 
     def _config(self, session_id: str | None) -> PermissionConfig:
-        layer = self._sessions.get(session_id or "")
-        return self._workspace if layer is None else self._workspace.updated(layer.options)
+        return self._workspace if not session_id else self._workspace.updated(self._kept.load(session_id)[0])
 
     def _remembered_in(self, session_id: str | None) -> Rules:
-        layer = self._sessions.get(session_id or "")
-        if layer is None:
-            return self._remembered
-        # A session with rules of its own has taken leave of all that the workspace had.
-        below = self._remembered if layer.options.rules is None else ()
-        return below + layer.remembered
-
-    def _layer(self, session_id: str | None) -> _Layer:
         if not session_id:
-            raise ValueError('the scope "session" needs a session id')
-        return self._sessions.setdefault(session_id, _Layer(PermissionOptions()))
+            return self._kept.load(None)[1]
+        options, remembered = self._kept.load(session_id)
+        # A session with rules of its own has taken leave of all that the workspace had.
+        below = self._kept.load(None)[1] if options.rules is None else ()
+        return below + remembered
+
+
+def _key(scope: Scope, session_id: str | None) -> str | None:
+    if scope == "workspace":
+        return None
+    if not session_id:
+        raise ValueError('the scope "session" needs a session id')
+    return session_id
 
 
 class _FollowingChecker(PermissionChecker):

@@ -19,10 +19,10 @@ from sidecar.protocol.messages import (
     LogLevel,
     McpOffersChangedParams,
 )
+from sidecar.protocol.printable import printable
 from sidecar.server.folders import Folders
 from sidecar.server.host import Host
 from sidecar.server.questions import Questions, new_input_id
-from sidecar.server.shown import printable
 from sidecar.tools.approval import ApprovalQuestion
 
 SAMPLING = "sampling/createMessage"

@@ -6,9 +6,9 @@ beginning, its size and its SHA-256, and characters that could hide or reorder t
 
 import hashlib
 import json
-import unicodedata
 from typing import Any
 
+from sidecar.protocol.printable import printable
 from sidecar.protocol.values import JsonObject
 from sidecar.tools.approval import ApprovalQuestion
 
@@ -30,25 +30,6 @@ def shown_question(question: ApprovalQuestion) -> str:
     if question.permissions:
         lines.append(f"Permissions: {printable(', '.join(question.permissions))}")
     return "\n".join([*lines, *_arguments(question.input)])
-
-
-_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def printable(text: str) -> str:
-    """The text with every character escaped that is no visible one: controls, line ends, invisible formatting."""
-    return "".join(character if _is_visible(character) else _escape(character) for character in text)
-
-
-def _is_visible(character: str) -> bool:
-    return character == " " or unicodedata.category(character)[0] not in "CZ"
-
-
-def _escape(character: str) -> str:
-    if character in _SHORT_ESCAPES:
-        return _SHORT_ESCAPES[character]
-    number = ord(character)
-    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
 
 
 def _arguments(arguments: JsonObject) -> list[str]:

@@ -22,6 +22,7 @@ from pytest_lsp.protocol import LanguageClientProtocol
 
 from sidecar.protocol.codec import decode
 from sidecar.protocol.methods import METHODS
+from tests.harness.data_home import new_data_home
 
 BOUND_SECS = 15.0
 """No single wait of a test is longer; a sidecar takes about half a second to start."""
@@ -185,15 +186,18 @@ async def sidecar(
     env: dict[str, str] | None = None,
     args: Sequence[str] = (),
     folders: Sequence[Path] = (),
+    answers: dict[str, Answer] | None = None,
 ) -> AsyncIterator[Host]:
     """A sidecar that has answered `initialize`, shut down in good order at the end.
 
-    `can` is the host's own word on itself (default FULL), `lsp` the LSP capabilities beside it. The user's
+    `can` is the host's own word on itself (default FULL), `lsp` the LSP capabilities beside it. `answers` are
+    for questions that may come at once; later ones can be put into the host's own `answers`. The user's
     configuration file is that of an empty home.
     """
     client = LanguageClient(protocol_cls=_Protocol, converter_factory=_converter)
     register_lsp_features(client)
     host = Host(client)
+    host.answers.update(answers or {})
     await client.start_io(
         sys.executable, "-m", "sidecar", *args, cwd=cwd, env={**clean_environment(), **(env or {})}
     )
@@ -224,8 +228,11 @@ async def sidecar(
 
 
 def clean_environment() -> dict[str, str]:
-    """This process' environment without what would lead a sidecar to real models and real settings."""
+    """This process' environment without what would lead a sidecar to real models and real settings.
+
+    Each time with another data folder, so that no sidecar finds what another has kept.
+    """
     empty = str(Path(__file__).parent / "empty_home")
     leading = ("OPENAI_", "ANTHROPIC_", "OLLAMA_", "OPENROUTER_", "DEEPSEEK_", "XDG_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(leading)}
-    return {**kept, "HOME": empty, "XDG_CONFIG_HOME": f"{empty}/config", "XDG_DATA_HOME": f"{empty}/data"}
+    return {**kept, "HOME": empty, "XDG_CONFIG_HOME": f"{empty}/config", "XDG_DATA_HOME": new_data_home()}

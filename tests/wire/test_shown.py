@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sidecar.server.shown import ARGUMENTS_SHOWN, BEGINNING_CHARACTERS, WHOLE_BYTES, printable, shown_question
+from sidecar.protocol.printable import printable
+from sidecar.server.shown import ARGUMENTS_SHOWN, BEGINNING_CHARACTERS, WHOLE_BYTES, shown_question
 from sidecar.tools.approval import ApprovalQuestion
 
 

@@ -1,0 +1,229 @@
+"""A workspace's own configuration: whether it is trusted, what of it counts, and how a person is asked about it.
+
+Until a person, or the host in their place, has trusted exactly this content, nothing of it is used: no process
+is started, no rule added, nothing sent anywhere.
+"""
+
+import asyncio
+import shlex
+from collections.abc import Callable, Iterator, MutableMapping
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from sidecar.config import read_options
+from sidecar.config_files.server_files import InputDefinition
+from sidecar.config_files.shown import shown_files
+from sidecar.config_files.trust import Decision, Standing, TrustBook
+from sidecar.config_files.workspace import WorkspaceFile, WorkspaceFiles, read_workspace
+from sidecar.protocol.codec import DecodeError, camel, encode
+from sidecar.protocol.messages import PermissionOptions
+from sidecar.protocol.printable import printable
+from sidecar.protocol.values import JsonObject
+from sidecar.server.choice import ask_choice, can_choose
+from sidecar.server.host import Host
+from sidecar.server.notices import Notices
+from sidecar.server.services import Services
+
+CHOICES = {"trust": "Trust", "notNow": "Not now", "never": "Never"}
+"""The answers of the question, in words for buttons."""
+
+USED_AT_ONCE = ("mcpServers", "inputs", "permissions")
+"""What takes effect when it is trusted while we run; the rest from the next start on."""
+
+
+@frozen(kw_only=True)
+class Brought:
+    """What a workspace brings along. `options` are in their shape; `warnings` say what of it is passed over."""
+
+    found: WorkspaceFiles
+    standing: Standing | Literal["nothing"]
+    options: JsonObject = field(factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def file_names(self) -> str:
+        """For people."""
+        return ", ".join(file.name for file in self.found.files)
+
+
+NOTHING = Brought(found=WorkspaceFiles(folder=Path()), standing="nothing")
+
+
+def brought_by(workspace: tuple[Path, ...], book: TrustBook, *, wish: bool | None) -> Brought:
+    """What the first folder brings along. `wish` is the host's word on it: to trust it, or to pass it over."""
+    if not workspace or wish is False:
+        return NOTHING
+    found = read_workspace(workspace[0])
+    options, warnings = _options_of(found.files)
+    standing: Standing | Literal["nothing"] = "nothing"
+    if found.says_something:
+        standing = "trusted" if wish else book.standing(found.folder, found.digests)
+    told = (*found.refused, *(warning for file in found.files for warning in file.warnings), *warnings)
+    if book.fault and standing in ("unknown", "changed"):
+        told = (*told, f"{book.path}: {book.fault}; nothing that it says is believed")
+    return Brought(
+        found=found, standing=standing, options=options, warnings=tuple(printable(words) for words in told)
+    )
+
+
+class WorkspaceTrust:
+    """Asks the person at the host, where there is something to ask, and puts to use what is trusted.
+
+    `use` is called once, at most, when it is trusted while we run. Nothing waits for the answer.
+    """
+
+    def __init__(
+        self,
+        brought: Brought,
+        book: TrustBook,
+        host: Host,
+        notices: Notices,
+        *,
+        deadline_secs: float,
+        use: Callable[[], None],
+    ) -> None:
+        self._brought = brought
+        self._book = book
+        self._host = host
+        self._notices = notices
+        self._deadline_secs = deadline_secs
+        self._use = use
+        self._asking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Says what was passed over, and asks in the background. The host hears of it after `initialize`."""
+        for warning in self._brought.warnings:
+            self._notices.add("workspaceConfiguration", f"the workspace's configuration: {warning}")
+        match self._brought.standing:
+            case "unknown" | "changed" if can_choose(self._host):
+                self._asking = asyncio.create_task(self._ask())
+            case "unknown" | "changed":
+                self._notices.add("workspaceNotTrusted", self._not_used("nobody could be asked about it"))
+            case "never":
+                self._host.log_message(self._not_used("you said never to"))
+
+    async def aclose(self) -> None:
+        """Withdraws the question, if it is still open."""
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.wait({self._asking})
+
+    async def _ask(self) -> None:
+        answer = await ask_choice(
+            self._host,
+            source="workspace",
+            message=question_about(self._brought),
+            choices=CHOICES,
+            deadline_secs=self._deadline_secs,
+        )
+        match answer:
+            case "trust":
+                self._keep("trust")
+                self._use_now()
+            case "notNow" | "never":
+                self._keep(answer)
+                self._host.log_message(self._not_used("it is not trusted"))
+            case _:
+                self._notices.add("workspaceNotTrusted", self._not_used("nobody answered the question about it"))
+
+    def _use_now(self) -> None:
+        self._use()
+        self._host.log_message(f"the workspace's configuration ({self._brought.file_names}) is trusted and used")
+        if later := ", ".join(name for name in self._brought.options if name not in USED_AT_ONCE):
+            self._notices.add(
+                "workspaceConfiguration", f"the workspace's configuration: {later} of it count from the next start"
+            )
+
+    def _keep(self, decision: Decision) -> None:
+        found = self._brought.found
+        try:
+            self._book.record(found.folder, decision, found.digests)
+        except OSError as error:
+            reason = f"the answer cannot be kept in {self._book.path}: {error.strerror}"
+            self._notices.add(
+                "workspaceConfiguration", f"the workspace's configuration: {reason}; it is asked again"
+            )
+
+    def _not_used(self, reason: str) -> str:
+        """How to trust it, for whoever was not asked, or thinks again."""
+        folder = shlex.quote(printable(str(self._brought.found.folder)))
+        return (
+            f"the workspace's configuration ({self._brought.file_names}) is not used, because {reason}; "
+            f"to trust it: agent-sidecar trust {folder}"
+        )
+
+
+def use_now(brought: Brought, said: JsonObject, services: Services, inputs: MutableMapping[str, Any]) -> None:
+    """Puts to use what has just been trusted, as far as the host has not `said` otherwise.
+
+    `inputs` are the definitions by id that are asked for; they grow.
+    """
+    options = read_options(brought.options, path="")
+    for wanted in options.inputs or ():
+        inputs.setdefault(wanted.id, wanted)
+    _permit(services, options.permissions, said.get("permissions") or {})
+    for name, entry in (options.mcp_servers or {}).items():
+        if name not in (said.get("mcpServers") or {}):
+            services.servers.start(name, entry, folder=brought.found.folder)
+
+
+def _permit(services: Services, wanted: PermissionOptions | None, said: JsonObject) -> None:
+    """Replaces the fields that the workspace gives and the host has not. Rules that answers have left stay."""
+    if wanted is None:
+        return
+    given = {name: getattr(wanted, name) for name in PERMISSION_FIELDS if camel(name) not in said}
+    services.permissions.reconfigure(PermissionOptions(**given))
+
+
+PERMISSION_FIELDS = ("allowed", "denied", "ask", "allow_unspecified", "rules")
+
+
+def question_about(brought: Brought) -> str:
+    """The question, with every command and address in full."""
+    folder = printable(str(brought.found.folder))
+    if brought.standing == "changed":
+        first = (
+            f"The configuration of the workspace {folder} is not what you trusted any more. Trust what it is now?"
+        )
+    else:
+        first = f"The workspace {folder} brings configuration of its own. Trust it?"
+    return "\n".join(
+        [
+            f"{first} Until then nothing of it is used.",
+            *shown_files(brought.found),
+            "trust: use it, and ask again when one of these files changes. notNow: ask again at the next start. "
+            "never: do not ask about this folder any more.",
+        ]
+    )
+
+
+def _options_of(files: tuple[WorkspaceFile, ...]) -> tuple[JsonObject, list[str]]:
+    """The options of all files together, the strongest of each name."""
+    servers: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    inputs: dict[str, InputDefinition] = {}
+    settings: JsonObject = {}
+    warnings: list[str] = []
+    for file in files:
+        for name, entry in file.servers.items():
+            if name not in servers:
+                servers[name], origin[name] = entry, file.name
+            elif entry != servers[name]:
+                warnings.append(f"{file.name}: {name}: the server of that name in {origin[name]} counts")
+        inputs = {**{wanted.id: wanted for wanted in file.inputs}, **inputs}
+        try:
+            read_options(file.settings, path="")
+            settings |= file.settings
+        except DecodeError as error:
+            warnings.append(f"{file.name}: {error}; its settings are not used")
+    return dict(_said(servers, list(inputs.values()), settings)), warnings
+
+
+def _said(servers: JsonObject, inputs: list[InputDefinition], settings: JsonObject) -> Iterator[tuple[str, Any]]:
+    if servers:
+        yield "mcpServers", servers
+    if inputs:
+        yield "inputs", encode(inputs)
+    yield from settings.items()
