@@ -200,7 +200,7 @@ def warning_codes(source: str) -> Iterator[str]:
         match ast.unparse(call.func).split("."):
             case [*_, "Warned" | "WarningPiece"]:
                 yield from (ast.literal_eval(word.value) for word in call.keywords if _is_code(word))
-            case [*_, "notices", "add"] | ["_warning"] if isinstance(call.args[0], ast.Constant):
+            case [*_, "notices" | "_notices", "add"] | ["_warning"] if isinstance(call.args[0], ast.Constant):
                 yield call.args[0].value
 
 
