@@ -68,7 +68,7 @@ def test_the_defaults_are_those_of_the_code() -> None:
     server = DOCUMENT.options("HttpServer")
     assert float(server["timeoutSecs"].default) == HttpServer(url="x").timeout_secs
     assert float(server["startTimeoutSecs"].default) == HttpServer(url="x").start_timeout_secs
-    assert json.loads(server["type"].default) == HttpServer(url="x").type
+    assert json.loads(server["type"].default.strip("`")) == HttpServer(url="x").type
     assert float(provider["connectTimeoutSecs"].default) == ProviderOptions().connect_limit_secs
     assert float(provider["idleTimeoutSecs"].default) == ProviderOptions().idle_limit_secs
 
