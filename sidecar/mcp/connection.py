@@ -6,7 +6,7 @@ or the end of the server. What a server sends wrong fails the one request that i
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from sidecar.mcp import envelope
@@ -174,7 +174,10 @@ class Connection:
         try:
             while self._ending is None and (received := await self._transport.receive()):
                 for item in received:
-                    self._take_item(item)
+                    if isinstance(item, bytes) and envelope.is_long(item):
+                        self._take_all(await asyncio.to_thread(envelope.read_line, item))
+                    else:
+                        self._take_item(item)
                 if self._crowded is not None:
                     await self._crowded.room()
                     self._crowded = None
@@ -278,11 +281,14 @@ class Connection:
     # Receiving ------------------------------------------------------------------------------------------
 
     def _take_item(self, item: Line | FailedRequest) -> None:
+        if isinstance(item, FailedRequest):
+            self._settle(self._pending.get(item.id), item.error)
+        else:
+            self._take_all(envelope.read_line(item))
+
+    def _take_all(self, messages: Sequence[Incoming]) -> None:
         try:
-            if isinstance(item, FailedRequest):
-                self._settle(self._pending.get(item.id), item.error)
-                return
-            for message in envelope.read_line(item):
+            for message in messages:
                 self._take(message)
         except Exception:  # The reader: what one message sets off must not stop the others.
             logger.exception("a message of %s could not be handled", self._name)

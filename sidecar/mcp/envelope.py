@@ -73,6 +73,15 @@ INTERNAL_ERROR = -32603
 # Reading ------------------------------------------------------------------------------------------------
 
 
+LONG_LINE_BYTES = 256 * 1024
+"""From here on reading takes a millisecond or more. Own choice."""
+
+
+def is_long(line: Line) -> bool:
+    """Whether reading the line may take so long that it belongs in a thread."""
+    return type(line) is bytes and len(line) > LONG_LINE_BYTES
+
+
 def read_line(line: Line) -> list[Incoming]:
     """The messages of one line: one as a rule, several in a batch."""
     if isinstance(line, OversizedLine):
@@ -80,17 +89,18 @@ def read_line(line: Line) -> list[Incoming]:
         return [BrokenAnswer(_claimed_ids(text), "its answer is longer than this client takes")]
     text = line.decode(errors="replace").strip()
     has_surrogates = b"\\ud" in line or b"\\uD" in line
+    decoder = _long_decoder if is_long(line) else _decoder
     messages: list[Incoming] = []
     position = 0
     while position < len(text):
         try:
-            value, end = _decoder.raw_decode(text, position)
+            value, end = decoder.raw_decode(text, position)
             value = _without_surrogates(value) if has_surrogates else value
+            if not isinstance(value, dict | list):
+                return [*messages, _broken(text[position:], "its answer is no JSON object")]
+            messages += _messages(value, text)
         except (ValueError, RecursionError) as error:
             return [*messages, _broken(text[position:], _why(error))]
-        if not isinstance(value, dict | list):
-            return [*messages, _broken(text[position:], "its answer is no JSON object")]
-        messages += _messages(value, text)
         position = _after_space(text, end)
     return messages
 
@@ -105,7 +115,15 @@ def _number(digits: str) -> float | None:
     return number if isfinite(number) else None
 
 
+def _same(value: JsonObject) -> JsonObject:
+    """Changes nothing; see `_long_decoder`."""
+    return value
+
+
 _decoder = json.JSONDecoder(parse_constant=_no_number, parse_float=_number)
+_long_decoder = json.JSONDecoder(parse_constant=_no_number, parse_float=_number, object_hook=_same)
+"""For lines that are read in a thread: without a call back into Python now and then, the parser would let no other
+thread run until it is done."""
 _SPACE = re.compile(r"\s*")
 
 

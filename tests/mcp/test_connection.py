@@ -451,3 +451,16 @@ async def test_what_the_transport_could_not_carry_fails_alone(talk: Talk) -> Non
     assert await outcome(lost) == "the answer was lost"
     talk.wire.answers(second["id"], done=True)
     assert await outcome(other) == {"done": True}
+
+
+async def test_others_go_on_while_a_long_answer_is_read(talk: Talk) -> None:
+    request = talk.asks()
+    sent = await talk.wire.sent()
+    rows = [{"number": number, "name": "row"} for number in range(200_000)]
+    talk.wire.answers(sent["id"], rows=rows)
+    turns = 0
+    while not request.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert await outcome(request) == {"rows": rows}
+    assert turns > 20

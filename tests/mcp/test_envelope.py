@@ -169,3 +169,13 @@ def test_what_we_send_is_one_line_of_ascii() -> None:
 def test_what_is_no_json_is_not_sent(value: object) -> None:
     with pytest.raises((ValueError, TypeError)):
         envelope.request(7, "tools/call", {"value": value})
+
+
+@pytest.mark.parametrize("part", ['"error":', '"error":{"code":1,"data":', '"result":{"half":"\\ud800","a":'])
+def test_no_depth_is_too_much(part: str) -> None:
+    for depth in (*range(900, 1010, 10), 5000):
+        end = "}" * (part.count("{") + 1)
+        (message,) = read_line(
+            ('{"jsonrpc":"2.0","id":5,' + part + '{"a":' * depth + "1" + "}" * depth + end).encode()
+        )
+        assert isinstance(message, Answer | Refusal | BrokenAnswer)
