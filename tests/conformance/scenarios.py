@@ -1,4 +1,4 @@
-"""Which scenarios of the official conformance suites are run, and what is not expected of us.
+"""Which scenarios of the official conformance suites are run, and what is not expected of this client.
 
 The scenarios of 0.2.0-alpha.12 are those that its own `list` names for a revision, and those that no revision has
 (extensions, and what 2025-03-26 did otherwise).
@@ -33,14 +33,12 @@ HANDSHAKE = ("initialize", "tools_call", "elicitation-sep1034-client-defaults", 
 class Suite:
     """One release of the suite, at one revision of MCP where it asks for one.
 
-    `faults` are scenarios that fail by a fault of the suite, with the reason. `not_offered` are those that test
-    what this client does not offer.
+    `not_offered` are scenarios that test what this client does not offer, with the reason.
     """
 
     package: str
     spec_version: str | None = None
     scenarios: tuple[str, ...]
-    faults: dict[str, str] = field(factory=dict)
     not_offered: dict[str, str] = field(factory=dict)
 
 
@@ -58,12 +56,6 @@ SUITES: dict[str, Suite] = {
             *CLIENT_CREDENTIALS,
             "auth/cross-app-access-complete-flow",
         ),
-        faults={
-            "auth/2025-03-26-oauth-metadata-backcompat": (
-                "its server's metadata names an issuer under a path and is served for the bare origin, which RFC "
-                "8414, 3.3 has a client refuse; 0.2.0-alpha.12 has this put right"
-            )
-        },
     ),
     "0.2.0-alpha.12 at 2025-11-25": Suite(
         package=_ALPHA,

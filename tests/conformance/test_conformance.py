@@ -76,11 +76,8 @@ def run(modules: Path, suite: Suite, scenario: str, results: Path) -> Verdict:
 def cases() -> Iterator[Any]:
     for name, suite in SUITES.items():
         for scenario in suite.scenarios:
-            marks = []
-            if scenario in suite.faults:
-                marks.append(pytest.mark.xfail(reason=suite.faults[scenario], strict=True))
-            if scenario in suite.not_offered:
-                marks.append(pytest.mark.skip(reason=suite.not_offered[scenario]))
+            reason = suite.not_offered.get(scenario)
+            marks = [] if reason is None else [pytest.mark.skip(reason=reason)]
             yield pytest.param(suite, scenario, id=f"{name} {scenario}", marks=marks)
 
 
