@@ -4,8 +4,9 @@ import asyncio
 import functools
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 
@@ -22,7 +23,7 @@ from sidecar.mcp.progress import OnProgress
 from sidecar.mcp.results import McpCallResult, McpToolDefinition, read_call_result
 from sidecar.mcp.session import Session
 from sidecar.mcp.subscription import keep_listening, wanted_of
-from sidecar.mcp.tool_list import ToolList
+from sidecar.mcp.tool_list import ToolList, has_headers
 from sidecar.mcp.verdicts import Verdicts
 from sidecar.protocol.errors import SidecarError, ToolError, ToolErrorKind
 from sidecar.protocol.values import JsonObject
@@ -172,9 +173,12 @@ class Client:
         conversation = self._talk()
         if "tools" not in conversation.session.capabilities:
             raise self.error("mcpError", f"server {self.name!r} offers no tools")
-        ask = functools.partial(conversation.request, timeout_secs=timeout_secs, on_progress=on_progress)
+        params = {"name": name, "arguments": arguments}
+        ask = self._asked_with_headers if has_headers(conversation) else conversation.request
         try:
-            return read_call_result(await self._called(conversation, ask, {"name": name, "arguments": arguments}))
+            return read_call_result(
+                await ask("tools/call", params, timeout_secs=timeout_secs, on_progress=on_progress)
+            )
         except ServerRefusalError as refusal:
             raise self._refused(name, refusal) from None
 
@@ -191,6 +195,11 @@ class Client:
         Raises ServerRefusalError where the server answers with an error, else ToolError as `call_tool` does.
         """
         return await self._talk().request(method, params, timeout_secs=timeout_secs, on_progress=on_progress)
+
+    def say_with_requests(self, name: str, value: Any) -> None:
+        """Has every request from now on say this of itself, in its `_meta`; where the revision knows of that."""
+        conversation = self._talk()
+        conversation.session = conversation.session.saying(name, value)
 
     def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Tells the server something. Raises ToolError `mcpNotInitialized` before `connect`."""
@@ -212,9 +221,9 @@ class Client:
             self._listening.cancel()
             await asyncio.wait({self._listening})
             self._listening = None
+        await self._tools.close()
         if self._conversation is not None:
             await self._conversation.life.close()
-        await self._tools.close()
         self._conversation = None
         self._lives.clear()
 
@@ -265,18 +274,21 @@ class Client:
             raise ToolError("mcpNotInitialized", message, server=self.name)
         return self._conversation
 
-    async def _called(
-        self, conversation: Conversation, ask: Callable[..., Awaitable[JsonObject]], params: JsonObject
+    async def _asked_with_headers(
+        self, method: str, params: JsonObject, *, timeout_secs: float | None, on_progress: OnProgress | None
     ) -> JsonObject:
         """The result of a call, tried again where the tool wants other headers than when it was listed."""
-        headers = await self._tools.headers(conversation, params)
+        conversation = self._talk()
+        ask = functools.partial(
+            conversation.request, method, params, timeout_secs=timeout_secs, on_progress=on_progress
+        )
         try:
-            return await ask("tools/call", params, headers=headers)
+            return await ask(headers=await self._tools.headers(conversation, params))
         except ServerRefusalError as refusal:
-            if headers is None or refusal.code != HEADER_MISMATCH:
+            if refusal.code != HEADER_MISMATCH:
                 raise
         await self._tools.list(conversation)
-        return await ask("tools/call", params, headers=await self._tools.headers(conversation, params))
+        return await ask(headers=await self._tools.headers(conversation, params))
 
     # Telling --------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ another session where the server has forgotten the one there was.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from sidecar.mcp.connection import ReplyRefusal, ServerRefusalError
@@ -15,7 +16,7 @@ from sidecar.mcp.modern import UNSUPPORTED_VERSION
 from sidecar.mcp.opening import Opened
 from sidecar.mcp.pending import Heard
 from sidecar.mcp.progress import OnProgress
-from sidecar.mcp.session import Session, object_or_none
+from sidecar.mcp.session import COMPLETE, Session, object_or_none
 from sidecar.mcp.transport import SessionLostError, needs_authorization
 from sidecar.protocol.errors import SidecarError, ToolError
 from sidecar.protocol.values import JsonObject
@@ -32,11 +33,11 @@ PAGES_NEEDED = -32042
 
 
 class _Request(NamedTuple):
+    """What a request is, whatever it is sent with; `send` sends it once."""
+
     method: str
     params: JsonObject
-    timeout_secs: float | None
-    on_progress: OnProgress | None
-    headers: Mapping[str, str] | None
+    send: Callable[[str, JsonObject], Awaitable[JsonObject]]
 
 
 class Conversation:
@@ -77,7 +78,9 @@ class Conversation:
         Raises as Connection does, and ToolError `mcpError` for a result that makes no sense in its revision. A
         server that wants to know who we are, with nobody there to tell it, ends the life; see `failure`.
         """
-        request = _Request(method, params, timeout_secs, on_progress, headers)
+        connection = self.life.connection
+        send = partial(connection.request, timeout_secs=timeout_secs, on_progress=on_progress, headers=headers)
+        request = _Request(method, params, send)
         session = self.session
         try:
             return await self._result(session, request)
@@ -107,36 +110,17 @@ class Conversation:
 
     async def _result(self, session: Session, request: _Request) -> JsonObject:
         try:
-            result = await self._send(session, request)
+            result = await request.send(request.method, session.stamped(request.params))
         except ServerRefusalError as refusal:
             if refusal.code != PAGES_NEEDED or session.is_modern or not await self._visited(refusal):
                 raise
-            result = await self._send(session, request)
-        if self._is_complete(session, request, result):
+            result = await request.send(request.method, request.params)
+        if session.result_type(result) == COMPLETE:
             return result
         return await self._after_input(session, request, result)
 
-    async def _send(self, session: Session, request: _Request) -> JsonObject:
-        return await self.life.connection.request(
-            request.method,
-            session.stamped(request.params),
-            timeout_secs=request.timeout_secs,
-            on_progress=request.on_progress,
-            headers=request.headers,
-        )
-
     async def _visited(self, refusal: ServerRefusalError) -> bool:
         return await self._duties.visit_pages((object_or_none(refusal.data) or {}).get("elicitations"))
-
-    def _is_complete(self, session: Session, request: _Request, result: JsonObject) -> bool:
-        """False for a result that asks for input; raises for one that is neither."""
-        match session.result_type(result):
-            case "complete":
-                return True
-            case "input_required":
-                return False
-            case kind:
-                raise self._failed(request, f"its result is of a type that this client does not know, {kind!r}")
 
     async def _after_input(self, session: Session, request: _Request, result: JsonObject) -> JsonObject:
         """Gives the server what it wants to know until it has a result (MCP 2026-07-28, basic/patterns/mrtr).
@@ -145,13 +129,14 @@ class Conversation:
         """
         pause_secs = FIRST_PAUSE_SECS
         for _ in range(MAX_ROUNDS):
+            if (kind := session.result_type(result)) != "input_required":
+                raise self._failed(request, f"its result is of a type that this client does not know, {kind!r}")
             more = await self._input(request, result)
             if "inputResponses" not in more:
                 await asyncio.sleep(pause_secs)
                 pause_secs = min(2 * pause_secs, LONGEST_PAUSE_SECS)
-            again = request._replace(params={**request.params, **more})
-            result = await self._send(session, again)
-            if self._is_complete(session, request, result):
+            result = await request.send(request.method, session.stamped({**request.params, **more}))
+            if session.result_type(result) == COMPLETE:
                 return result
         raise self._failed(request, f"it asked for input more than {MAX_ROUNDS} times")
 

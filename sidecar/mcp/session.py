@@ -6,12 +6,15 @@ for itself what it is (`modern.py`).
 
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from sidecar import __version__
 from sidecar.protocol.values import JsonObject
 
 CLIENT_INFO: JsonObject = {"name": "agent-sidecar", "title": "Agent Sidecar", "version": __version__}
+
+COMPLETE = "complete"
+"""The `resultType` of a result that is one."""
 
 
 @frozen(kw_only=True, eq=False)
@@ -38,6 +41,10 @@ class Session:
         own = params.get("_meta")
         return {**params, "_meta": {**self.meta, **own} if own else self.meta}
 
+    def saying(self, name: str, value: Any) -> "Session":
+        """The same, where every request says this of itself too; unchanged in a legacy one."""
+        return self if self.meta is None else evolve(self, meta={**self.meta, name: value})
+
     def next_cursor(self, result: JsonObject) -> str | None:
         """Where the next page of a list begins; None at the end, which legacy servers write as an empty cursor."""
         cursor = result.get("nextCursor")
@@ -53,8 +60,8 @@ class Session:
         return said_secs or 0.0 if self.is_modern else unsaid_secs
 
     def result_type(self, result: JsonObject) -> Any:
-        """What a result is: `complete` wherever a server does not say."""
-        return (result.get("resultType") or "complete") if self.is_modern else "complete"
+        """What a result is: COMPLETE wherever a server does not say."""
+        return COMPLETE if self.meta is None else (result.get("resultType") or COMPLETE)
 
 
 def object_or_none(value: Any) -> JsonObject | None:

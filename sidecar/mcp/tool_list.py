@@ -58,15 +58,13 @@ class ToolList:
                 warn=self._warn,
             )
             tools = tuple(read_tools(listed.entries, self._warn))
-            self._tools = self._usable(tools) if _has_headers(conversation) else tools
+            self._tools = self._usable(tools) if has_headers(conversation) else tools
             age_secs = session.age_limit_secs(listed.max_age_secs, unsaid_secs=MAX_AGE_SECS)
             self._stale_at = asyncio.get_running_loop().time() + min(age_secs, LONGEST_AGE_SECS)
             return self._tools
 
-    async def headers(self, conversation: Conversation, call: JsonObject) -> Mapping[str, str] | None:
-        """What of the params of a call goes into headers, over the transports that have some."""
-        if not _has_headers(conversation):
-            return None
+    async def headers(self, conversation: Conversation, call: JsonObject) -> Mapping[str, str]:
+        """What of the params of a call goes into headers, where there are some."""
         if self._tools is None:
             await self.list(conversation)
         return param_headers(self._mirrored.get(call["name"], ()), call["arguments"])
@@ -107,5 +105,6 @@ class ToolList:
         return tuple(tool for tool in tools if tool.name in self._mirrored)
 
 
-def _has_headers(conversation: Conversation) -> bool:
+def has_headers(conversation: Conversation) -> bool:
+    """Whether some parameters of tools travel as headers too."""
     return conversation.session.is_modern and isinstance(conversation.life.server, HttpServer)
