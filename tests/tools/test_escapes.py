@@ -99,7 +99,7 @@ HOSTILE_PATHS = [
     "\0",
     "../outside/secret\0.txt",
     "x" * 5000,
-    "x/" * 3000 + "y",
+    ("x" * 60 + "/") * 100 + "y",
     "../" * 1000 + "etc/passwd",
     "\uff0e\uff0e/outside/secret",
     "\u2025/outside/secret",
