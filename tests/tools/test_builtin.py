@@ -6,6 +6,7 @@ Source: protocol.md, "Built-in tools"; limits, versions and words are our own ch
 import asyncio
 import hashlib
 import os
+import re
 import stat
 import sys
 from pathlib import Path
@@ -81,6 +82,15 @@ def test_every_tool_is_in_the_table_by_its_name_with_what_it_needs() -> None:
         "run_command": ("run_command", ("shell",), "code"),
         "fetch_url": ("fetch_url", ("network",), "web"),
         "ask_user": ("ask_user", (), "custom"),
+    }
+
+
+def test_the_protocol_document_has_each_tool_with_what_it_needs() -> None:
+    text = (Path(__file__).parents[2] / "protocol.md").read_text("utf-8")
+    section = text.partition("\n## Built-in tools\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| `?(\w+)`? \|", section, re.MULTILINE)
+    assert dict(rows) == {
+        name: ", ".join(tool.required_permissions) or "nothing" for name, tool in BUILTIN.items()
     }
 
 

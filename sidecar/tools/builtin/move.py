@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from sidecar.permissions.model import Permission
-from sidecar.protocol.errors import ToolError
 from sidecar.protocol.values import JsonObject, ToolResult
 from sidecar.tools.base import ToolContext
 from sidecar.tools.builtin.file_tool import PATH, FileTool, parameters
@@ -58,7 +57,8 @@ class Move(FileTool):
             spot = stack.enter_context(spot_of(target, create_parents=True))
             if refusal := _in_the_way(spot, target, may_overwrite=args.get("overwrite", False)):
                 return refusal
-            _rename(source, spot, target)
+            if refusal := _renamed(source, spot, target):
+                return refusal
         return ToolResult.success({"path": place.shown, "to": target.shown})
 
     def _target(self, args: JsonObject, workspace: tuple[Path, ...]) -> Place:
@@ -76,11 +76,11 @@ def _in_the_way(spot: Spot, target: Place, *, may_overwrite: bool) -> ToolResult
     return None
 
 
-def _rename(source: Spot, spot: Spot, target: Place) -> None:
+def _renamed(source: Spot, spot: Spot, target: Place) -> ToolResult | None:
     try:
         os.replace(source.name, spot.name, src_dir_fd=source.folder, dst_dir_fd=spot.folder)
     except OSError as error:
-        if error.errno == errno.EXDEV:
-            message = f"{target.shown} lies on another disk; write it there and delete the old one"
-            raise ToolError("executionFailed", message, path=target.shown) from None
-        raise
+        if error.errno != errno.EXDEV:
+            raise
+        return ToolResult.error(f"{target.shown} lies on another disk; write it there and delete the old one")
+    return None
