@@ -11,6 +11,7 @@ from sidecar.mcp.client import Client
 from sidecar.mcp.connection import ServerRefusalError
 from sidecar.mcp.envelope import INVALID_PARAMS
 from sidecar.mcp.listing import list_all
+from sidecar.mcp.modern import META
 from sidecar.protocol.errors import ToolError, ToolErrorKind
 from sidecar.protocol.values import JsonObject
 
@@ -90,6 +91,7 @@ async def set_log_level(client: Client, level: str) -> None:
     """Asks for messages of this level and above, while the server lives; stateless ones are told each time."""
     _require(client, "logging")
     if client.session.is_modern:
+        client.say_with_requests(f"{META}logLevel", level)
         return
     try:
         await client.request("logging/setLevel", {"level": level})

@@ -15,6 +15,7 @@ from sidecar.mcp.duties import MAX_SAMPLES
 from sidecar.mcp.server_log import MAX_BURST, MAX_MESSAGE_CHARS
 from tests.harness.host import Host, Json, RequestFailed, sidecar
 from tests.harness.mcp_box import Box, box_in
+from tests.harness.mcp_modern_server import modern_entry
 from tests.harness.model_server import Reply, ScriptedModel, SeenRequest, refuses, says
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -208,6 +209,22 @@ async def test_a_person_answers_a_form_and_what_they_leave_out_has_its_default(b
     question = box.asked("agent/requestInput")[0]
     assert question["message"] == f"MCP server {box.name} asks: Which one?"
     assert (question["source"], question["schema"]) == (f"MCP server {box.name}", FORM)
+
+
+async def test_a_server_that_asks_in_its_results_gets_the_same_answers(host: Host) -> None:
+    """Source: MCP 2026-07-28, basic/patterns/mrtr and server/utilities/logging."""
+    await host.request("mcp/connect", {"name": "modern", "config": modern_entry()})
+    modern = Box(host, "modern")
+    modern.answers("agent/requestInput", {"action": "accept", "content": {"colour": "red"}})
+    assert await modern.told("with_state", {}) == {
+        "same": True,
+        "a": {"action": "accept", "content": {"colour": "red"}},
+        "b": {"roots": []},
+    }
+    (question,) = modern.asked("agent/requestInput")
+    assert question["message"] == "MCP server modern asks: which colour?"
+    await modern.request("mcp/setLogLevel", level="error")
+    assert (await modern.told("show", {}))["_meta"]["io.modelcontextprotocol/logLevel"] == "error"
 
 
 async def test_questions_that_cannot_be_put_are_refused_before_anybody_sees_them(box: Box) -> None:

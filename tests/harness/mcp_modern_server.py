@@ -113,7 +113,7 @@ def describe(request: Json) -> None:
         request,
         {
             "supportedVersions": _state.options.versions,
-            "capabilities": {"tools": changes, "prompts": changes, "resources": {}},
+            "capabilities": {"tools": changes, "prompts": changes, "resources": {}, "logging": {}},
             "instructions": "be kind",
             "_meta": {f"{META}serverInfo": {"name": "modern", "version": "1"}},
             "ttlMs": 0,
