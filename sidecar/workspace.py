@@ -8,9 +8,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
-from typing import Any, Literal
-
-from attrs import field, frozen
+from typing import Any, Literal, NamedTuple
 
 from sidecar.config import read_options
 from sidecar.config_files.server_files import InputDefinition
@@ -33,13 +31,12 @@ USED_AT_ONCE = ("mcpServers", "inputs", "permissions")
 """What takes effect when it is trusted while we run; the rest from the next start on."""
 
 
-@frozen(kw_only=True)
-class Brought:
+class Brought(NamedTuple):
     """What a workspace brings along. `options` are in their shape; `warnings` say what of it is passed over."""
 
     found: WorkspaceFiles
     standing: Standing | Literal["nothing"]
-    options: JsonObject = field(factory=dict)
+    options: JsonObject
     warnings: tuple[str, ...] = ()
 
     @property
@@ -48,7 +45,7 @@ class Brought:
         return ", ".join(file.name for file in self.found.files)
 
 
-NOTHING = Brought(found=WorkspaceFiles(folder=Path()), standing="nothing")
+NOTHING = Brought(found=WorkspaceFiles(folder=Path()), standing="nothing", options={})
 
 
 def brought_by(workspace: tuple[Path, ...], book: TrustBook, *, wish: bool | None) -> Brought:
@@ -214,7 +211,7 @@ def _options_of(files: tuple[WorkspaceFile, ...]) -> tuple[JsonObject, list[str]
                 warnings.append(f"{file.name}: {name}: the server of that name in {origin[name]} counts")
         inputs = {**{wanted.id: wanted for wanted in file.inputs}, **inputs}
         try:
-            read_options(file.settings, path="")
+            read_options(dict(file.settings), path="")
             settings |= file.settings
         except DecodeError as error:
             warnings.append(f"{file.name}: {error}; its settings are not used")

@@ -5,7 +5,8 @@ found out where it is started: one that is broken takes no other along.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from attrs import field, frozen
 
@@ -60,12 +61,11 @@ class InputDefinition:
         return tuple(value for value in values if isinstance(value, str)) if self.type == "pickString" else ()
 
 
-@frozen(kw_only=True)
-class ServerFile:
+class ServerFile(NamedTuple):
     """What a file holds. `warnings` say what was passed over in it, and name the place."""
 
     format: Format
-    servers: dict[str, Any] = field(factory=dict, repr=False)
+    servers: Mapping[str, Any] = MappingProxyType({})
     inputs: tuple[InputDefinition, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -10,9 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
-
-from attrs import frozen
+from typing import Any, Literal, NamedTuple
 
 Decision = Literal["trust", "notNow", "never"]
 Standing = Literal["trusted", "changed", "unknown", "never"]
@@ -21,8 +19,7 @@ FILE_NAME = "trusted-workspaces.json"
 VERSION = 1
 
 
-@frozen(kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """What was decided about a folder, and the digests of the files that it was decided about."""
 
     decision: Decision

@@ -9,11 +9,10 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
-
-from attrs import evolve, field, frozen
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sidecar.config_files.server_files import (
     InputDefinition,
@@ -35,21 +34,19 @@ MAX_FILE_BYTES = 64 * 1024
 """Larger files are refused: nobody would read them before trusting them. Own choice."""
 
 
-@frozen(kw_only=True)
-class WorkspaceFile:
+class WorkspaceFile(NamedTuple):
     """A file by its name in the workspace. `settings` are options; `warnings` say what of it is passed over."""
 
     name: str
     digest: str
     """SHA-256 of its bytes, in hexadecimal digits."""
-    servers: dict[str, Any] = field(factory=dict)
+    servers: Mapping[str, Any] = MappingProxyType({})
     inputs: tuple[InputDefinition, ...] = ()
-    settings: JsonObject = field(factory=dict)
+    settings: Mapping[str, Any] = MappingProxyType({})
     warnings: tuple[str, ...] = ()
 
 
-@frozen(kw_only=True)
-class WorkspaceFiles:
+class WorkspaceFiles(NamedTuple):
     """What `folder`, without links in its path, brings along. `refused` says which files were not read and why."""
 
     folder: Path
@@ -113,16 +110,16 @@ def _parsed(name: str, data: bytes) -> WorkspaceFile:
         text = data.decode("utf-8-sig")
         return _own(file, text) if name == OWN_FILE else _of_another_program(file, text)
     except UnicodeDecodeError:
-        return evolve(file, warnings=(f"{name}: must be written in UTF-8; it is not used",))
+        return file._replace(warnings=(f"{name}: must be written in UTF-8; it is not used",))
     except ServerFileError as error:
         line = f":{error.line}" if error.line else ""
-        return evolve(file, warnings=(f"{name}{line}: {error}; it is not used",))
+        return file._replace(warnings=(f"{name}{line}: {error}; it is not used",))
 
 
 def _of_another_program(file: WorkspaceFile, text: str) -> WorkspaceFile:
     read = read_server_file(text)
     warnings = tuple(f"{file.name}: {warning}" for warning in read.warnings)
-    return evolve(file, servers=read.servers, inputs=read.inputs, warnings=warnings)
+    return file._replace(servers=read.servers, inputs=read.inputs, warnings=warnings)
 
 
 def _own(file: WorkspaceFile, text: str) -> WorkspaceFile:
@@ -137,8 +134,7 @@ def _own(file: WorkspaceFile, text: str) -> WorkspaceFile:
     warnings: list[str] = []
     inputs = read_inputs(raw.pop("inputs", None), warnings)
     warnings.extend(_not_counting(raw))
-    return evolve(
-        file,
+    return file._replace(
         servers=servers,
         inputs=inputs,
         settings={name: value for name, value in raw.items() if name in SETTINGS},
