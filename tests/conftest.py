@@ -1,6 +1,22 @@
 """What holds for all tests."""
 
 import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.data_home import USERS_OWN, contents, new_data_home
 
 # Tests start hundreds of Python processes; compiling our modules anew in each would double their time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# For whatever is started with our own environment; the harness gives each sidecar a folder of its own.
+os.environ["XDG_DATA_HOME"] = new_data_home()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_users_own_store() -> Iterator[None]:
+    """No test touches it."""
+    before = contents(USERS_OWN)
+    yield
+    assert contents(USERS_OWN) == before, f"a test has written into {USERS_OWN}"

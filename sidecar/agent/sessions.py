@@ -1,270 +1,351 @@
-"""Sessions and their runs: which exist, which run is going on, who ends it.
+"""Sessions and their runs: which exist, which run goes on, who ends it, and what of it is on disk.
 
-A session holds one LlmCycle and the events of its runs. One run at a time per session. Sessions live in
-memory and end with the process.
+The store is what is true of a session. In memory are the runs that go on, and the histories that were last used.
+One run at a time goes on in a session, whichever sidecar runs it.
 """
 
 import asyncio
 import logging
-import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve
 
 from sidecar.agent.compaction import Compaction, compact
 from sidecar.agent.config import RunSettings
 from sidecar.agent.cycle import LlmCycle
+from sidecar.agent.history import mended
+from sidecar.agent.lines import Lines
 from sidecar.agent.model_turn import summariser
-from sidecar.agent.run import Prepare, RunResult, Steering, nothing_to_prepare
+from sidecar.agent.recovery import ending_of, status_of
+from sidecar.agent.run import RunResult
+from sidecar.agent.runs import Run, RunRequest
 from sidecar.protocol.errors import RequestError, SidecarError, invalid_params
 from sidecar.protocol.events import StopReason
-from sidecar.protocol.messages import AgentEventParams, RunStatus, RunSummary, SessionChangedParams, SessionSummary
+from sidecar.protocol.messages import AgentEventParams, RunSummary, SessionChangedParams, SessionSummary
 from sidecar.protocol.values import Message
-from sidecar.tools.base import CancellationToken
-from sidecar.tools.registry import InvocationScope
+from sidecar.store.errors import StoreError
+from sidecar.store.sessions import COMPACTION, Held, session_busy
+from sidecar.store.store import Store
 
 log = logging.getLogger("sidecar.agent")
 
 CANCEL_GRACE_SECS = 2.0
 """How long a cancelled run may take to tidy up when the process ends (own choice)."""
 
+OTHERS_POLL_SECS = 0.1
+"""How often a submit in line looks whether another sidecar has left the session (own choice)."""
 
-@frozen(kw_only=True)
-class RunRequest:
-    """A submit, decoded and resolved: what to say, to whom, and what its tools may use."""
+HISTORIES_KEPT = 16
+"""Histories of sessions without a run that stay in memory (own choice): what people go to and fro between."""
 
-    run_id: str
-    messages: tuple[Message, ...]
-    settings: RunSettings
-    scope: InvocationScope
-    prepare: Prepare = nothing_to_prepare
+LONGEST_TITLE = 80
 
-
-@define
-class Run:
-    """One submit while it goes on, and how it ended."""
-
-    run_id: str
-    session_id: str
-    cancellation: CancellationToken = field(factory=CancellationToken)
-    steering: Steering = field(factory=Steering)
-    status: RunStatus = "running"
-    stop_reason: StopReason | None = None
-    events: list[AgentEventParams] = field(factory=list)
-    task: asyncio.Task[RunResult] | None = None
-
-    def cancel(self, reason: str) -> bool:
-        """Ends the run as cancelled; False when it is over already."""
-        if self.task is None or self.task.done():
-            return False
-        if not self.cancellation.cancelled:
-            self.cancellation.cancel(reason)
-            # Not at once: a task that is cancelled before its first step would never report its end.
-            asyncio.get_running_loop().call_soon(self.task.cancel)
-        return True
-
-    def summary(self) -> RunSummary:
-        """The run as `session/get` shows it."""
-        return RunSummary(run_id=self.run_id, status=self.status, stop_reason=self.stop_reason)
-
-
-@define
-class Session:
-    """A conversation and its runs."""
-
-    session_id: str
-    created_ms: int
-    updated_ms: int
-    title: str | None = None
-    cycle: LlmCycle = field(factory=LlmCycle)
-    runs: dict[str, Run] = field(factory=dict)
-    is_compacting: bool = False
-
-    @property
-    def active(self) -> Run | None:
-        """The run that goes on, if one does."""
-        return next((run for run in reversed(self.runs.values()) if run.status == "running"), None)
-
-    def summary(self) -> SessionSummary:
-        """The session as `session/list` shows it."""
-        return SessionSummary(
-            session_id=self.session_id,
-            title=self.title,
-            created_ms=self.created_ms,
-            updated_ms=self.updated_ms,
-            message_count=len(self.cycle.messages()),
-        )
+DELETION = "session/delete"
 
 
 class Sessions:
-    """All sessions of the process. `on_change` hears of those that come, change and go."""
+    """All sessions of the store. `on_change` hears of those that come, change and go in this process.
+
+    Every method raises StoreError where the store cannot be used.
+    """
 
     def __init__(
         self,
+        store: Store,
         *,
         on_change: Callable[[SessionChangedParams], None] = lambda change: None,
         on_run_end: Callable[[str, str], None] = lambda session_id, run_id: None,
     ) -> None:
-        self._sessions: dict[str, Session] = {}
-        self._runs: dict[str, Run] = {}
+        self._store = store
+        self._table = store.sessions
         self._on_change = on_change
         self._on_run_end = on_run_end
+        self._runs: dict[str, Run] = {}
+        self._lines = Lines()
+        self._in_line: dict[str, asyncio.Task[object]] = {}
+        self._histories: dict[str, LlmCycle] = {}
+        self._tidying: asyncio.Task[None] | None = None
 
-    def create(self, title: str | None = None, messages: Sequence[Message] = ()) -> Session:
-        """A new session."""
-        now_ms = _now_ms()
-        session = Session(
-            session_id=f"ses_{uuid.uuid4().hex}",
-            created_ms=now_ms,
-            updated_ms=now_ms,
-            title=title,
-            cycle=LlmCycle(messages=messages),
-        )
-        self._sessions[session.session_id] = session
-        self._on_change(SessionChangedParams(session_id=session.session_id, change="created", title=title))
-        return session
+    # Reading --------------------------------------------------------------------------------------------
 
-    def get(self, session_id: str) -> Session:
-        """Raises RequestError sessionNotFound."""
-        if session_id not in self._sessions:
-            raise RequestError(
-                "sessionNotFound",
-                f"there is no session {session_id!r}; session/list names those there are",
-                sessionId=session_id,
-            )
-        return self._sessions[session_id]
+    def get(self, session_id: str) -> SessionSummary:
+        """Raises RequestError sessionNotFound, as everything here does that takes a session's id."""
+        self._settle(session_id)
+        return self._table.get(session_id)
 
-    def all(self) -> list[Session]:
-        """The last touched first."""
-        return sorted(self._sessions.values(), key=lambda s: (s.updated_ms, s.created_ms), reverse=True)
+    def page(self, after: tuple[int, str] | None, limit: int) -> list[SessionSummary]:
+        """The last touched first, from the one after that which was touched at `after[0]` and is `after[1]`."""
+        return self._table.page(after, limit)
 
-    def fork(self, session_id: str, at_message: int | None = None) -> Session:
-        """A new session with the first messages of an old one; a call that loses its result gets one."""
-        origin = self.get(session_id)
-        messages = origin.cycle.messages()
-        if at_message is not None and not 0 <= at_message <= len(messages):
-            raise invalid_params("params.atMessage", f"must be from 0 to {len(messages)}, not {at_message}")
-        return self.create(origin.title, messages[:at_message])
+    def messages(self, session_id: str) -> list[Message]:
+        """The history as the host has heard of it."""
+        self._settle(session_id)
+        return self._table.messages(session_id)[0]
 
-    async def delete(self, session_id: str) -> bool:
-        """Cancels what runs in it and forgets it; False when there is no such session."""
-        session = self._sessions.pop(session_id, None)
-        if session is None:
-            return False
-        if run := session.active:
-            run.cancel("the session was deleted")
-            await self._ended(run)
-        for run_id in session.runs:
-            self._runs.pop(run_id, None)
-        self._on_change(SessionChangedParams(session_id=session_id, change="deleted"))
-        return True
+    def runs(self, session_id: str) -> list[RunSummary]:
+        """In the order in which they began."""
+        self._settle(session_id)
+        return self._table.runs(session_id)
+
+    def events(
+        self, session_id: str, run_id: str | None = None, after_seq: int | None = None
+    ) -> list[AgentEventParams]:
+        """As they were sent, or were to be."""
+        self._settle(session_id)
+        return self._table.events(session_id, run_id, after_seq)
 
     def find_run(self, run_id: str) -> Run | None:
-        """A run of this process by its id."""
+        """A run that goes on in this process."""
         return self._runs.get(run_id)
+
+    def has_run(self, run_id: str) -> bool:
+        """Whether there is or was such a run, here or elsewhere."""
+        return run_id in self._runs or run_id in self._in_line or self._table.has_run(run_id)
 
     def check_new(self, run_id: str) -> None:
         """Raises -32602 for a runId in use, before anything is made for the run."""
-        if run_id in self._runs:
+        if run_id in (COMPACTION, DELETION) or self.has_run(run_id):
             raise invalid_params("params.runId", f"{run_id!r} was used before; choose a new one")
 
-    def start(self, session: Session, request: RunRequest) -> Run:
-        """Starts a run at once and owns it. Raises RequestError sessionBusy, or -32602 for a runId in use."""
-        _refuse_while_busy(session)
+    # Changing -------------------------------------------------------------------------------------------
+
+    def create(
+        self, title: str | None = None, messages: Sequence[Message] = (), latest_start: int = 0
+    ) -> SessionSummary:
+        """A new session."""
+        history = mended(messages)[0]
+        session_id = f"ses_{uuid.uuid4().hex}"
+        summary = self._table.create(session_id, title, history, latest_start)
+        self._on_change(SessionChangedParams(session_id=session_id, change="created", title=title))
+        return summary
+
+    def fork(self, session_id: str, at_message: int | None = None) -> SessionSummary:
+        """A new session with the first messages of an old one; a call that loses its result gets one."""
+        origin = self.get(session_id)
+        messages, latest_start = self._table.messages(session_id)
+        if at_message is not None and not 0 <= at_message <= len(messages):
+            raise invalid_params("params.atMessage", f"must be from 0 to {len(messages)}, not {at_message}")
+        kept = messages[:at_message]
+        return self.create(origin.title, kept, min(latest_start, len(kept)))
+
+    async def delete(self, session_id: str) -> bool:
+        """Cancels what runs in it and forgets it; False when there is no such session.
+
+        Raises RequestError sessionBusy where another sidecar works in it.
+        """
+        try:
+            self.get(session_id)
+        except RequestError:
+            return False
+        if run := self._active(session_id):
+            run.cancel("the session was deleted")
+            await self._ended(run)
+        if self._lines.in_use_for(session_id) is not None:
+            raise session_busy(session_id, str(self._lines.in_use_for(session_id)))
+        self._table.hold(session_id, DELETION)
+        self._histories.pop(session_id, None)
+        for _ in self._table.delete(session_id):
+            await asyncio.sleep(0)
+        self._on_change(SessionChangedParams(session_id=session_id, change="deleted"))
+        return True
+
+    async def start(self, session_id: str, request: RunRequest, *, queue: bool = False) -> Run:
+        """Starts a run and owns it; with `queue`, when all that came before it have ended.
+
+        Raises RequestError sessionBusy, or -32602 for a runId in use.
+        """
         run_id = request.run_id
         self.check_new(run_id)
-        run = Run(run_id=run_id, session_id=session.session_id)
-        session.runs[run_id] = self._runs[run_id] = run
-        run.task = asyncio.create_task(self._drive(session, run, request), name=f"run {run_id}")
+        held = await self._held(session_id, run_id, queue=queue)
+        try:
+            cycle, saved = self._history(session_id, held)
+            latest_start = cycle.conversation.latest_start
+            run_log = self._table.begin_run(held, run_id, request.settings.label, saved, latest_start)
+        except BaseException:
+            self._let_go(session_id, held)
+            raise
+        run = self._runs[run_id] = Run(run_id=run_id, session_id=session_id, cycle=cycle, log=run_log)
+        run.task = asyncio.create_task(self._drive(run, request), name=f"run {run_id}")
         run.task.add_done_callback(_retrieve)
         return run
 
     async def compact(self, session_id: str, settings: RunSettings | None) -> Compaction:
         """Makes the history of a session as small as it gets, summed up by the model of `settings` if given.
 
-        Raises RequestError sessionNotFound, sessionBusy.
+        Raises RequestError sessionBusy.
         """
-        session = self.get(session_id)
-        _refuse_while_busy(session)
-        session.is_compacting = True
+        held = await self._held(session_id, COMPACTION, queue=False)
         try:
+            cycle, saved = self._history(session_id, held)
             summarise = summariser(settings) if settings is not None else None
-            return await compact(session.cycle.conversation, target_tokens=0, summarise=summarise)
+            done = await compact(cycle.conversation, target_tokens=0, summarise=summarise)
+            self._table.replace_messages(held, saved, cycle.conversation.messages, cycle.conversation.latest_start)
+            self._remember(session_id, cycle)
+            return done
         finally:
-            session.is_compacting = False
-            self._touch(session)
+            self._let_go(session_id, held)
+            self._touch(session_id)
 
-    def record(self, event: AgentEventParams) -> None:
-        """Keeps an event that is about to be sent, for `session/events`."""
-        if run := self._runs.get(event.run_id):
-            run.events.append(event)
+    def keep(self, event: AgentEventParams) -> bool:
+        """Commits an event before it is sent; False where it must not be."""
+        run = self._runs.get(event.run_id)
+        return run is None or run.keep(event)
 
     def cancel(self, *, session_id: str | None, run_id: str | None) -> bool:
-        """Cancels a run by either id; False when nothing ran."""
-        run = self._runs.get(run_id) if run_id is not None else None
-        if run is None and run_id is None and session_id in self._sessions:
-            run = self._sessions[session_id].active
+        """Cancels a run by either id, one that waits in line by its own; False when there was none here."""
+        if run_id is None:
+            run = self._active(session_id or "")
+        elif waiting := self._in_line.get(run_id):
+            return waiting.cancel()
+        else:
+            run = self._runs.get(run_id)
         if run is None or (session_id is not None and run.session_id != session_id):
             return False
         return run.cancel("cancelled by the host")
 
     async def aclose(self) -> None:
         """Cancels every run and waits, within a limit, for their ends."""
+        if self._tidying is not None:
+            self._tidying.cancel()
         running = [run for run in self._runs.values() if run.cancel("the sidecar is stopping")]
         await asyncio.gather(*(self._ended(run) for run in running))
 
-    async def _drive(self, session: Session, run: Run, request: RunRequest) -> RunResult:
-        scope = evolve(request.scope, cancellation=run.cancellation)
+    # One at a time --------------------------------------------------------------------------------------
+
+    def _active(self, session_id: str) -> Run | None:
+        return self._runs.get(self._lines.in_use_for(session_id) or "")
+
+    async def _held(self, session_id: str, work: str, *, queue: bool) -> Held:
+        """The session, for `work` alone. Raises RequestError sessionBusy unless `queue`, which waits."""
+        self.get(session_id)
+        in_use_for = self._lines.in_use_for(session_id)
+        if in_use_for is not None and not queue:
+            raise session_busy(session_id, in_use_for)
+        task = asyncio.current_task()
+        if queue and task is not None:
+            self._in_line[work] = task
         try:
-            result = await session.cycle.run(
-                request.messages, request.settings, scope, run.steering, request.prepare
-            )
-            run.status, run.stop_reason = "completed", result.stop_reason
+            await self._lines.take(session_id, work)
+            try:
+                return await self._held_across(session_id, work, queue=queue)
+            except BaseException:
+                self._lines.give_back(session_id)
+                raise
+        finally:
+            if queue:
+                self._in_line.pop(work, None)
+
+    async def _held_across(self, session_id: str, work: str, *, queue: bool) -> Held:
+        """The session, against other sidecars, when nobody of this one is in it."""
+        while True:
+            self._settle(session_id, is_ours_idle=True)
+            try:
+                return self._table.hold(session_id, work)
+            except RequestError as error:
+                if not queue or error.kind != "sessionBusy":
+                    raise
+            await asyncio.sleep(OTHERS_POLL_SECS)
+
+    def _let_go(self, session_id: str, held: Held) -> None:
+        try:
+            self._table.let_go(held)
+        finally:
+            self._lines.give_back(session_id)
+
+    def _settle(self, session_id: str, *, is_ours_idle: bool | None = None) -> None:
+        """Ends in a session what its process did not live to end."""
+        if is_ours_idle is None:
+            is_ours_idle = self._lines.in_use_for(session_id) is None
+        work = self._table.take_over(session_id, is_ours_idle=is_ours_idle)
+        if work is None:
+            return
+        model = self._table.model_of(work)
+        if model is None:
+            self._table.release(session_id)
+            return
+        events, (history, _) = self._table.events(session_id, work), self._table.messages(session_id)
+        ending = ending_of(events, history, model=model)
+        self._histories.pop(session_id, None)
+        self._table.conclude(session_id, work, ending.events, ending.messages, ending.status, ending.stop_reason)
+
+    # Histories ------------------------------------------------------------------------------------------
+
+    def _history(self, session_id: str, held: Held) -> tuple[LlmCycle, list[Message]]:
+        """The conversation of a session that is held, and its messages as they are on disk."""
+        cycle = self._histories.pop(session_id, None)
+        if cycle is not None and not held.is_new:
+            return cycle, list(cycle.messages())
+        saved, latest_start = self._table.messages(session_id)
+        cycle = LlmCycle(messages=saved)
+        cycle.conversation.latest_start = min(latest_start, len(cycle.messages()))
+        return cycle, saved
+
+    def _remember(self, session_id: str, cycle: LlmCycle) -> None:
+        self._histories[session_id] = cycle
+        while len(self._histories) > HISTORIES_KEPT:
+            del self._histories[next(iter(self._histories))]
+
+    # Runs -----------------------------------------------------------------------------------------------
+
+    async def _drive(self, run: Run, request: RunRequest) -> RunResult:
+        emit = run.telling(request.scope.emit)
+        scope = evolve(request.scope, cancellation=run.cancellation, emit=emit)
+        stop_reason: StopReason = "error"
+        try:
+            result = await run.cycle.run(request.messages, request.settings, scope, run.steering, request.prepare)
+            stop_reason = result.stop_reason
             return result
         except asyncio.CancelledError:
-            run.status, run.stop_reason = "cancelled", "cancelled"
-            raise
-        except BaseException:
-            run.status, run.stop_reason = "failed", "error"
+            if run.failure is not None:
+                run.failure.data["turns"] = run.turns
+                raise run.failure from None
+            stop_reason = "cancelled"
             raise
         finally:
-            self._touch(session)
-            self._on_run_end(session.session_id, run.run_id)
+            run.end(status_of(stop_reason), stop_reason)
+            self._finish(run)
 
-    def _touch(self, session: Session) -> None:
-        session.updated_ms = _now_ms()
-        if session.session_id in self._sessions:
+    def _finish(self, run: Run) -> None:
+        del self._runs[run.run_id]
+        if run.failure is None:
+            self._remember(run.session_id, run.cycle)
+        self._lines.give_back(run.session_id)
+        self._touch(run.session_id)
+        self._on_run_end(run.session_id, run.run_id)
+        self._tidy()
+
+    def _touch(self, session_id: str) -> None:
+        with suppress(SidecarError):  # It was deleted, or the store failed, which its run has told.
+            now = self._table.get(session_id)
             self._on_change(
                 SessionChangedParams(
-                    session_id=session.session_id,
+                    session_id=session_id,
                     change="updated",
-                    title=session.title,
-                    updated_ms=session.updated_ms,
-                    message_count=len(session.cycle.messages()),
+                    title=now.title,
+                    updated_ms=now.updated_ms,
+                    message_count=now.message_count,
                 )
             )
+
+    def _tidy(self) -> None:
+        """Deletes, in the background, what the limits of the store say: after the first run, and as it grows."""
+        with suppress(StoreError):
+            if self._tidying is None or (self._tidying.done() and self._store.is_too_large):
+                self._tidying = asyncio.create_task(_in_steps(self._store.tidy()), name="tidying the store")
 
     async def _ended(self, run: Run) -> None:
         if run.task is not None:
             await asyncio.wait([run.task], timeout=CANCEL_GRACE_SECS)
 
 
-def _refuse_while_busy(session: Session) -> None:
-    if busy := session.active:
-        raise RequestError(
-            "sessionBusy",
-            f"session {session.session_id} is busy with run {busy.run_id}; wait for it, cancel it or steer it",
-            sessionId=session.session_id,
-            runId=busy.run_id,
-        )
-    if session.is_compacting:
-        raise RequestError(
-            "sessionBusy",
-            f"session {session.session_id} is being compacted; try again when that has answered",
-            sessionId=session.session_id,
-        )
+async def _in_steps(steps: Iterator[None]) -> None:
+    try:
+        for _ in steps:
+            await asyncio.sleep(0)
+    except SidecarError as error:  # Another sidecar may do the same at the moment; there is a next time.
+        log.warning("the store was not tidied up: %s", error.message)
 
 
 def _retrieve(task: "asyncio.Task[RunResult]") -> None:
@@ -275,10 +356,9 @@ def _retrieve(task: "asyncio.Task[RunResult]") -> None:
             log.error("a run failed by our own mistake", exc_info=error)
 
 
-def new_run_id() -> str:
-    """An id that no other run has."""
-    return f"run_{uuid.uuid4().hex}"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def title_of(messages: Sequence[Message]) -> str | None:
+    """A name for people: how a conversation that nobody has named begins."""
+    texts = (message.content for message in messages if message.role == "user")
+    first = next((text for text in texts if isinstance(text, str)), "")
+    line = " ".join(first.split())
+    return (line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…") or None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from sidecar.protocol.errors import ErrorAction
-from sidecar.protocol.events import AgentEvent, ApprovalDecision, StopReason
+from sidecar.protocol.events import AgentEvent, ApprovalDecision, DecidedBy, StopReason
 from sidecar.protocol.value import Value
 from sidecar.protocol.values import (
     Content,
@@ -48,6 +48,7 @@ class SubmitParams(Value):
     temperature: float | None = None
     max_output_tokens: int | None = None
     wait: bool | None = None
+    queue: bool | None = None
     work_done_token: str | int | None = None
 
 
@@ -195,6 +196,25 @@ class SessionCompactResult(Value):
 
     before_tokens: int
     after_tokens: int
+
+
+ExportFormat = Literal["json", "markdown", "replay"]
+
+
+@frozen(kw_only=True, repr=False)
+class SessionExportParams(Value):
+    """A session as a document. `"replay"` is a script that the provider `replay` plays."""
+
+    session_id: str
+    format: ExportFormat
+
+
+@frozen(kw_only=True, repr=False)
+class SessionExportResult(Value):
+    """The document, to be written into a file as it is."""
+
+    format: ExportFormat
+    text: str
 
 
 @frozen(kw_only=True, repr=False)
@@ -407,6 +427,53 @@ class PermissionsCheckResult(Value):
     decision: RuleDecision
     rule: str
     permission: str | None = None
+
+
+# audit/* ------------------------------------------------------------------------------------------------
+
+CallOutcome = Literal["ok", "failed", "denied", "cancelled", "interrupted"]
+
+
+@frozen(kw_only=True, repr=False)
+class AuditListParams(Value):
+    """Entries that match every field given, in pages as in PageParams."""
+
+    session_id: str | None = None
+    run_id: str | None = None
+    tool_name: str | None = None
+    decision: RuleDecision | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    cursor: str | None = None
+    limit: int | None = None
+
+
+@frozen(kw_only=True, repr=False)
+class AuditEntry(Value):
+    """A call of a tool: what was decided about it, and what came of it."""
+
+    time_ms: int
+    session_id: str | None = None
+    run_id: str | None = None
+    call_id: str
+    tool_name: str
+    input_digest: str
+    decision: RuleDecision | None = None
+    permission: str | None = None
+    rule: str | None = None
+    decided_by: DecidedBy | None = None
+    answer: ApprovalDecision | None = None
+    outcome: CallOutcome | None = None
+    error_kind: str | None = None
+    duration_ms: int | None = None
+
+
+@frozen(kw_only=True, repr=False)
+class AuditListResult(Value):
+    """Entries, the newest first."""
+
+    entries: tuple[AuditEntry, ...]
+    next_cursor: str | None = None
 
 
 # mcp/* --------------------------------------------------------------------------------------------------
@@ -662,7 +729,6 @@ class ModelDeltaParams(Value):
 
 
 # Notifications to the host ------------------------------------------------------------------------------
-
 
 
 @frozen(kw_only=True, repr=False)

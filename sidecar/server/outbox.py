@@ -18,7 +18,6 @@ from sidecar.protocol.codec import encode
 from sidecar.protocol.events import AgentEvent, AssistantReasoningDelta, AssistantTextDelta
 from sidecar.protocol.messages import AgentEventParams
 from sidecar.protocol.values import JsonObject
-from sidecar.server.answers import log_failure
 from sidecar.server.framing import frame
 from sidecar.server.pipes import Writer
 
@@ -42,7 +41,13 @@ _to_json = json.JSONEncoder(allow_nan=False, check_circular=False, separators=("
 _SURROGATES = re.compile(r"(\\u(?:d[89ab]..\\ud[c-f]..|(?!d[89a-f])....)|\\[^u])|\\u....")
 """Every escape of JSON; the group takes all but half a pair of surrogates, which many hosts refuse to read."""
 
-OnEvent = Callable[[AgentEventParams], None]
+Keep = Callable[[AgentEventParams], bool]
+"""Takes an event before it joins the queue; False keeps it from being sent, and from taking a number."""
+
+
+def _keep_nothing(event: AgentEventParams) -> bool:
+    """Nobody wants to see the events again."""
+    return True
 
 
 class Waiting:
@@ -92,9 +97,8 @@ class Outbox:
         self._waiters: list[Callable[[], None]] = []
         self._emptied = asyncio.Event()
         self._is_open = False
-        self._is_telling = False
         self.opt_out_events: frozenset[str] = frozenset()
-        self.on_event: OnEvent | None = None
+        self.keep: Keep = _keep_nothing
 
     def open(self) -> None:
         """From now on everything leaves; what waited leaves first."""
@@ -134,14 +138,23 @@ class Outbox:
         """Sends an event of a run; waits while too much is unsent. Raises as `answer` does.
 
         An event of a type that the host opted out of takes no number, nor does a delta that joins another.
+        Before anything else the event is given to `keep`.
         """
         if event.type in self.opt_out_events:
             return
         run = self._runs.get(run_id)
         if run is None:
             run = self._runs[run_id] = _Run()
-        if not (event.type in DELTA_TYPES and self._merge(run, event)):
-            self._append(session_id, run_id, run, event)
+        earlier = _growing(run, event)
+        seq = run.next_seq if earlier is None else run.next_seq - 1
+        params = AgentEventParams(session_id=session_id, run_id=run_id, seq=seq, event=event)
+        data = b"" if event.type in DELTA_TYPES else _event_framed(params)
+        if not self.keep(params):
+            return
+        if earlier is None:
+            self._append(run, params, data)
+        else:
+            self._merge(earlier, event)
         if self._waiting_bytes > HIGH_WATER_BYTES:
             await self._room()
 
@@ -165,7 +178,7 @@ class Outbox:
 
     def pump(self) -> None:
         """Hands entries to the writer while it has room; the writer calls it when it has room again."""
-        if self._is_telling or not self._is_open:
+        if not self._is_open:
             return
         while self._queue and self._writer.has_room:
             waiting = self._queue.popleft()
@@ -201,50 +214,39 @@ class Outbox:
         self.pump()
         return waiting
 
-    def _merge(self, run: "_Run", delta: AgentEvent) -> bool:
-        """Adds a delta to the one before it, if that is of its kind and still waits."""
-        last = run.last
-        if last is None or last.sent or last.event is None or type(last.event.event) is not type(delta):
-            return False
+    def _merge(self, earlier: Waiting, delta: AgentEvent) -> None:
+        """Adds a delta to the one before it."""
         assert isinstance(delta, DELTAS)
-        last.more.append(delta.text)
-        last.size += len(delta.text)
+        earlier.more.append(delta.text)
+        earlier.size += len(delta.text)
         self._waiting_bytes += len(delta.text)
-        return True
 
-    def _append(self, session_id: str, run_id: str, run: "_Run", event: AgentEvent) -> None:
-        params = AgentEventParams(session_id=session_id, run_id=run_id, seq=run.next_seq, event=event)
-        data = b"" if event.type in DELTA_TYPES else _event_framed(params)
+    def _append(self, run: "_Run", params: AgentEventParams, data: bytes) -> None:
         run.next_seq += 1
-        if self._is_open and not self._queue and not self._is_telling and self._writer.has_room:
+        if self._is_open and not self._queue and self._writer.has_room:
             run.last = None
             self._hand_over(data, params)
-            if self._queue:  # Whoever listened has sent something, too.
-                self.pump()
         else:
-            run.last = Waiting(data, len(data) or _delta_size(event), params)
+            run.last = Waiting(data, len(data) or _delta_size(params.event), params)
             self._join(run.last)
 
     def _hand_over(self, data: bytes, event: AgentEventParams | None) -> None:
-        if event is None:
-            self._writer.write(data)
-            return
-        if self.on_event is not None:
-            self._tell(self.on_event, event)
-        self._writer.write(data or _event_framed(event))
-
-    def _tell(self, listener: OnEvent, event: AgentEventParams) -> None:
-        self._is_telling = True  # What the listener sends comes after the event.
-        try:
-            listener(event)
-        except Exception as error:  # noqa: BLE001  whoever listens must not be able to stop the wire
-            log_failure(error, f"what listens to events, at {event.seq} of run {event.run_id},")
-        self._is_telling = False
+        if event is not None and not data:
+            data = _event_framed(event)
+        self._writer.write(data)
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, []
         for callback in waiters:
             callback()
+
+
+def _growing(run: "_Run", event: AgentEvent) -> Waiting | None:
+    """The delta that this one can join: the last event of its run, of its kind, not sent yet."""
+    last = run.last
+    if event.type not in DELTA_TYPES or last is None or last.sent or last.event is None:
+        return None
+    return last if type(last.event.event) is type(event) else None
 
 
 def _delta_size(event: AgentEvent) -> int:

@@ -14,6 +14,7 @@ from sidecar.server.host import Host
 from sidecar.server.lending import Lending
 from sidecar.server.notices import Notices
 from sidecar.server.questions import Questions
+from sidecar.store.store import Store
 from sidecar.tools.base import ToolContext
 from sidecar.tools.registry import ToolRegistry
 
@@ -27,6 +28,7 @@ class Services:
 
     host: Host
     questions: Questions
+    store: Store
     sessions: Sessions
     registry: ToolRegistry
     permissions: PermissionBook

@@ -68,11 +68,16 @@ class Call:
         except ToolError as error:
             error.data.setdefault("tool", self._tool.name)
             failure = error
+        except asyncio.CancelledError:
+            self._scope.record(self._call, None)
+            raise
         finally:
             self._is_over = True
             failed = result is None or not result.ok
             self._entry.count(self._executed_secs * 1000, failed=failed)
-        return self._record(result, failure)
+        invocation = self._record(result, failure)
+        self._scope.record(self._call, invocation)
+        return invocation
 
     async def _carried_out(self, arguments: Any) -> ToolResult:
         self._call = evolve(self._call, input=await self._checked(arguments))

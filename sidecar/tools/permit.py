@@ -123,6 +123,7 @@ class Permit:
                 session_id=self._scope.session_id,
                 run_id=self._scope.run_id,
             )
+            self._scope.audit(call, decision, None)
             answer = await self._ask(question, call, seen)
             if answer.by != "rule":  # Else a rule decides now, so look again which.
                 self._scope.audit(call, decision, answer)

@@ -204,7 +204,9 @@ class ToolRegistry:
     async def _invoke(self, name: str, args: Any, scope: InvocationScope, call_id: str) -> ToolInvocation:
         entry = self._entries.get(name)
         if entry is None:
-            return _failed_look_up(not_found(name, self._entries), args, scope, call_id)
+            missed = _failed_look_up(not_found(name, self._entries), args, scope, call_id)
+            scope.record(ToolCall(call_id=call_id, tool_name=name, input=missed.input), missed)
+            return missed
         call = Call(
             entry,
             call_id,

@@ -10,7 +10,7 @@ from sidecar.permissions.checker import PermissionChecker
 from sidecar.permissions.model import PermissionDecision
 from sidecar.protocol.events import AgentEvent
 from sidecar.protocol.messages import PermissionRule
-from sidecar.protocol.values import JsonObject, ToolCall
+from sidecar.protocol.values import JsonObject, ToolCall, ToolInvocation
 from sidecar.tools.approval import ApprovalAnswer, Approve, nobody_approves
 from sidecar.tools.base import CancellationToken
 
@@ -31,13 +31,18 @@ def _not_audited(call: ToolCall, decision: PermissionDecision, answer: ApprovalA
     pass
 
 
+def _not_recorded(call: ToolCall, invocation: ToolInvocation | None) -> None:
+    pass
+
+
 @frozen(kw_only=True, eq=False, repr=False)
 class InvocationScope:
     """The surroundings of one or more calls. The defaults serve Python users without a host.
 
     `permissions` None means the registry's own. `emit` gets approvalRequested, approvalResolved,
     toolExecutionProgress and warning events; `remember` the rule that somebody's answer keeps; `audit` hears
-    of every decision, with the answer where somebody was asked. `timeout_secs` is the limit of one call, less
+    of every decision, `"ask"` before somebody is asked and once more with the answer; `record` hears of every
+    call that is over, with None where it was broken off. `timeout_secs` is the limit of one call, less
     the time that people take to answer; a tool's own limit wins. `max_result_bytes` is how much of a result a
     model is shown. `depth` counts the calls that this one is made inside of.
     """
@@ -54,6 +59,7 @@ class InvocationScope:
     emit: Callable[[AgentEvent], Awaitable[None]] = _nobody_listens
     remember: Callable[[PermissionRule, Literal["session", "workspace"]], None] = _not_remembered
     audit: Callable[[ToolCall, PermissionDecision, ApprovalAnswer | None], None] = _not_audited
+    record: Callable[[ToolCall, ToolInvocation | None], None] = _not_recorded
     timeout_secs: float = 60.0
     max_result_bytes: int = 65536
     depth: int = 0

@@ -366,12 +366,3 @@ async def test_params_that_do_not_fit_are_refused_by_their_path() -> None:
             await host.submit("x", model="nowhere/x")
         assert failed.value.code == -31040
     assert not host.events
-
-
-async def test_a_store_that_this_version_does_not_have_is_not_promised_in_silence(tmp_path: Path) -> None:
-    async with ScriptedModel(says("a")) as model:
-        store = {"path": str(tmp_path / "sessions.db")}
-        async with sidecar(options(model, store=store)) as host:
-            await host.submit("hi")
-    assert [e["code"] for e in host.kinds("warning")] == ["storeInMemory"]
-    assert host.kinds()[-1]["stopReason"] == "stop"

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.harness.data_home import new_data_home
+
 ROOT = Path(__file__).resolve().parents[2]
 
 LIMIT_SECS = 15.0
@@ -25,7 +27,8 @@ def environment(**changes: str) -> dict[str, str]:
     path = os.pathsep.join([str(ROOT), str(ROOT / "clients/python")])
     dropped = ("OPENAI_", "OLLAMA_", "NO_COLOR", "COLUMNS", "LINES", "PYTHONPATH", "TERM", "XDG_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return {**kept, "PYTHONPATH": path, "TERM": "xterm", "LC_ALL": "C.UTF-8", **changes}
+    ours = {"PYTHONPATH": path, "TERM": "xterm", "LC_ALL": "C.UTF-8", "XDG_DATA_HOME": new_data_home()}
+    return {**kept, **ours, **changes}
 
 
 def cli(*arguments: str, sidecar: Sequence[str] | None = None) -> list[str]:

@@ -177,38 +177,33 @@ async def test_a_run_that_has_ended_is_forgotten_and_what_waits_keeps_its_number
     assert [seq for seq, _, _ in events_of(messages)] == [0, 1, 0]
 
 
-async def test_who_listens_hears_of_each_event_as_it_is_sent_and_before() -> None:
-    heard: list[AgentEventParams] = []
+async def test_who_keeps_events_gets_each_piece_before_it_is_sent() -> None:
+    kept: list[AgentEventParams] = []
+
+    def keep(params: AgentEventParams) -> bool:
+        kept.append(params)
+        return True
+
     async with slow_host() as host:
-        host.outbox.on_event = heard.append
+        host.outbox.keep = keep
         host.outbox.open()
         await emit(host, warning("first"))
-        assert [params.seq for params in heard] == [0]
         host.fill()
-        await emit(host, text("a"), text("b"))
-        assert [params.seq for params in heard] == [0], "what waits was not sent"
-        await host.read_all()
-    assert heard == [
-        AgentEventParams(session_id="s", run_id="r", seq=0, event=warning("first")),
-        AgentEventParams(session_id="s", run_id="r", seq=1, event=text("ab")),
-    ]
-
-
-async def test_a_listener_that_fails_or_sends_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    async with slow_host() as host:
-
-        def listener(params: AgentEventParams) -> None:
-            host.outbox.send({"about": params.seq})
-            raise OSError("the disk is full")
-
-        host.outbox.on_event = listener
-        host.outbox.open()
-        await emit(host, warning("x"), warning("y"))
+        await emit(host, text("a"), text("b"), warning("last"))
         messages = await host.read_all()
-    assert [message.get("about", message.get("method")) for message in messages] == [
-        "agent/event", 0, "agent/event", 1,
+    assert [(params.seq, params.event) for params in kept] == [
+        (0, warning("first")), (1, text("a")), (1, text("b")), (2, warning("last")),
     ]  # fmt: skip
-    assert "the disk is full" in caplog.text
+    assert [seq for seq, _, _ in events_of(messages)] == [0, 1, 2]
+
+
+async def test_an_event_that_cannot_be_kept_is_not_sent_and_takes_no_number() -> None:
+    async with slow_host() as host:
+        host.outbox.keep = lambda params: params.event != warning("lost")
+        host.outbox.open()
+        await emit(host, warning("x"), warning("lost"), warning("y"))
+        messages = await host.read_all()
+    assert [(seq, message) for seq, _, message in events_of(messages)] == [(0, "x"), (1, "y")]
 
 
 async def test_before_it_is_open_only_answers_leave() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sidecar.server.handlers import agent, mcp, models, permissions, sessions, tools, workspace
+from sidecar.server.handlers import agent, audit, mcp, models, permissions, sessions, tools, workspace
 from sidecar.server.rpc import Handler, Listener
 
 HANDLERS: Mapping[str, Handler] = {
@@ -15,6 +15,7 @@ HANDLERS: Mapping[str, Handler] = {
     "session/events": sessions.events,
     "session/fork": sessions.fork,
     "session/compact": sessions.compact,
+    "session/export": sessions.export,
     "session/delete": sessions.delete,
     "tools/list": tools.list_tools,
     "tools/call": tools.call,
@@ -23,6 +24,7 @@ HANDLERS: Mapping[str, Handler] = {
     "permissions/get": permissions.get,
     "permissions/set": permissions.set_permissions,
     "permissions/check": permissions.check,
+    "audit/list": audit.list_entries,
     "mcp/list": mcp.list_servers,
     "mcp/connect": mcp.connect,
     "mcp/disconnect": mcp.disconnect,

@@ -8,7 +8,8 @@ from sidecar.agent.config import CycleConfig, RunSettings
 from sidecar.agent.history import mended, says_nothing, user
 from sidecar.agent.model_turn import Emit
 from sidecar.agent.run import RunResult
-from sidecar.agent.sessions import Run, RunRequest, new_run_id
+from sidecar.agent.runs import Run, RunRequest, new_run_id
+from sidecar.agent.sessions import title_of
 from sidecar.protocol.errors import TOOL_ERROR_KINDS, RequestError, SidecarError, invalid_params
 from sidecar.protocol.events import AgentEvent, ToolExecutionProgress, ToolExecutionStarted, Warned
 from sidecar.protocol.messages import (
@@ -34,22 +35,23 @@ async def submit(request: Request, params: SubmitParams) -> SubmitResult:
     sessions = services.sessions
     if params.run_id is not None:
         sessions.check_new(params.run_id)
-    session = sessions.get(params.session_id) if params.session_id is not None else sessions.create()
+    session_id = params.session_id or sessions.create(title_of(messages)).session_id
     run_id = params.run_id or new_run_id()
 
     async def emit(event: AgentEvent) -> None:
-        await services.host.emit(session.session_id, run_id, event)
+        await services.host.emit(session_id, run_id, event)
         _show_progress(request, event)
 
-    run = sessions.start(
-        session,
+    run = await sessions.start(
+        session_id,
         RunRequest(
             run_id=run_id,
             messages=messages,
             settings=settings,
-            scope=invocation_scope(services, session_id=session.session_id, run_id=run_id, emit=emit),
+            scope=invocation_scope(services, session_id=session_id, run_id=run_id, emit=emit),
             prepare=lambda emit: _prepare(services, emit),
         ),
+        queue=params.queue is True,
     )
     if params.wait is False:
         return SubmitResult(session_id=run.session_id, run_id=run.run_id)
@@ -100,9 +102,9 @@ async def steer(request: Request, params: SteerParams) -> SteerResult:
     services: Services = request.services
     _said(params.prompt)
     run = services.sessions.find_run(params.run_id)
-    if run is None:
+    if run is None and not services.sessions.has_run(params.run_id):
         raise RequestError("runNotFound", f"there is no run {params.run_id!r}", runId=params.run_id)
-    return SteerResult(accepted=run.status == "running" and run.steering.say(params.prompt))
+    return SteerResult(accepted=run is not None and run.steering.say(params.prompt))
 
 
 def _messages(params: SubmitParams) -> tuple[Message, ...]:

@@ -4,10 +4,13 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
+from sidecar.permissions.model import PermissionDecision
 from sidecar.protocol.events import AgentEvent
-from sidecar.protocol.messages import PermissionRule
-from sidecar.protocol.values import JsonObject, ToolCall
+from sidecar.protocol.messages import CallOutcome, PermissionRule, RuleDecision
+from sidecar.protocol.values import JsonObject, ToolCall, ToolInvocation
 from sidecar.server.services import Services
+from sidecar.store.audit import AuditedCall
+from sidecar.tools.approval import ApprovalAnswer
 from sidecar.tools.registry import InvocationScope
 
 
@@ -33,6 +36,34 @@ def invocation_scope(
             run_id=run_id,
         )
 
+    def audited(call: ToolCall) -> AuditedCall:
+        return AuditedCall(
+            session_id=session_id,
+            run_id=run_id,
+            call_id=call.call_id,
+            tool_name=call.tool_name,
+            input=call.input,
+        )
+
+    def audit(call: ToolCall, decision: PermissionDecision, answer: ApprovalAnswer | None) -> None:
+        is_asked = decision.decision == "ask"
+        services.store.audit.decided(
+            audited(call),
+            decision=_decided(answer) if answer is not None else decision.decision,
+            rule=decision.rule,
+            permission=decision.permission,
+            decided_by=answer.by if answer is not None else None if is_asked else "rule",
+            answer=answer.decision if answer is not None else None,
+        )
+
+    def record(call: ToolCall, invocation: ToolInvocation | None) -> None:
+        services.store.audit.ended(
+            audited(call),
+            _outcome(invocation),
+            error_kind=invocation.error.kind if invocation is not None and invocation.error else None,
+            duration_ms=invocation.duration_ms if invocation is not None else 0,
+        )
+
     def remember(rule: PermissionRule, scope: Literal["session", "workspace"]) -> None:
         services.permissions.remember(rule, scope, session_id)
         services.registry.reconsider()
@@ -47,6 +78,20 @@ def invocation_scope(
         ask=ask,
         emit=emit,
         remember=remember,
+        audit=audit,
+        record=record,
         timeout_secs=services.cycle.tool_timeout_secs,
         max_result_bytes=services.cycle.max_tool_result_bytes,
     )
+
+
+def _decided(answer: ApprovalAnswer) -> RuleDecision:
+    return "deny" if answer.decision in ("deny", "denyAndStop") else "allow"
+
+
+def _outcome(invocation: ToolInvocation | None) -> CallOutcome:
+    if invocation is None:
+        return "cancelled"
+    if invocation.error is not None and invocation.error.kind == "permissionDenied":
+        return "denied"
+    return "failed" if invocation.is_error else "ok"

@@ -1,6 +1,8 @@
 """session/*."""
 
 from sidecar.agent.config import RunSettings
+from sidecar.agent.export import Exported, text_of
+from sidecar.agent.sessions import Sessions
 from sidecar.protocol.messages import (
     PageParams,
     SessionCompactResult,
@@ -8,13 +10,15 @@ from sidecar.protocol.messages import (
     SessionDeleteResult,
     SessionEventsParams,
     SessionEventsResult,
+    SessionExportParams,
+    SessionExportResult,
     SessionForkParams,
     SessionGetResult,
     SessionIdResult,
     SessionListResult,
     SessionParams,
 )
-from sidecar.server.handlers.paging import page
+from sidecar.server.handlers.paging import cursor_of, key_of, limit_of, no_cursor
 from sidecar.server.rpc import Request
 from sidecar.server.services import Services
 
@@ -26,34 +30,58 @@ async def create(request: Request, params: SessionCreateParams) -> SessionIdResu
 
 async def list_sessions(request: Request, params: PageParams) -> SessionListResult:
     """The last touched first."""
-    summaries = [session.summary() for session in request.services.sessions.all()]
-    shown, cursor = page(summaries, lambda s: s.session_id, cursor=params.cursor, limit=params.limit)
+    services: Services = request.services
+    limit = limit_of(params.limit)
+    found = services.sessions.page(_after(params.cursor), limit + 1)
+    shown = tuple(found[:limit])
+    cursor = cursor_of(f"{shown[-1].updated_ms}:{shown[-1].session_id}") if len(found) > limit else None
     return SessionListResult(sessions=shown, next_cursor=cursor)
+
+
+def _after(cursor: str | None) -> tuple[int, str] | None:
+    """The last entry that the host was given: when it was touched, and its id."""
+    if cursor is None:
+        return None
+    touched_ms, _, session_id = key_of(cursor).partition(":")
+    if not touched_ms.isdecimal():
+        raise no_cursor()
+    return int(touched_ms), session_id
 
 
 async def get(request: Request, params: SessionParams) -> SessionGetResult:
     """A session with its messages and runs."""
-    session = request.services.sessions.get(params.session_id)
+    sessions = request.services.sessions
+    summary = sessions.get(params.session_id)
     return SessionGetResult(
-        session_id=session.session_id,
-        title=session.title,
-        messages=session.cycle.messages(),
-        runs=tuple(run.summary() for run in session.runs.values()),
+        session_id=summary.session_id,
+        title=summary.title,
+        messages=tuple(sessions.messages(params.session_id)),
+        runs=tuple(sessions.runs(params.session_id)),
     )
 
 
 async def events(request: Request, params: SessionEventsParams) -> SessionEventsResult:
     """Events again, for a host that missed some."""
-    session = request.services.sessions.get(params.session_id)
-    after = -1 if params.after_seq is None else params.after_seq
-    runs = [run for run in session.runs.values() if params.run_id in (None, run.run_id)]
-    return SessionEventsResult(events=tuple(event for run in runs for event in run.events if event.seq > after))
+    found = request.services.sessions.events(params.session_id, params.run_id, params.after_seq)
+    return SessionEventsResult(events=tuple(found))
 
 
 async def fork(request: Request, params: SessionForkParams) -> SessionIdResult:
     """A copy that goes its own way."""
     session = request.services.sessions.fork(params.session_id, params.at_message)
     return SessionIdResult(session_id=session.session_id)
+
+
+async def export(request: Request, params: SessionExportParams) -> SessionExportResult:
+    """A document that people or programs can read."""
+    sessions: Sessions = request.services.sessions
+    exported = Exported(
+        summary=sessions.get(params.session_id),
+        messages=sessions.messages(params.session_id),
+        runs=sessions.runs(params.session_id),
+        events=sessions.events(params.session_id) if params.format == "json" else (),
+    )
+    return SessionExportResult(format=params.format, text=text_of(exported, params.format))
 
 
 async def compact(request: Request, params: SessionParams) -> SessionCompactResult:

@@ -1,0 +1,119 @@
+"""One connection to SQLite: opened when it is first used, every failure of a statement told in one way.
+
+Statements run in the event loop's thread. A commit costs some ten microseconds, a thread in between would cost
+more, and what was kept must be on disk before the next line runs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sidecar.store.errors import StoreError
+
+BUSY_LIMIT_SECS = 2.0
+"""How long a statement waits for another process to finish its own. Own choice: theirs take less than a
+millisecond; only a program that holds the file on purpose is in the way for longer."""
+
+_ADVICE = {
+    "SQLITE_BUSY": "another program holds it locked; end that program, or name another file by store.path",
+    "SQLITE_LOCKED": "another program holds it locked; end that program, or name another file by store.path",
+    "SQLITE_FULL": "make room on the disk, or delete sessions",
+    "SQLITE_READONLY": "make the file and its folder writable, or name another by store.path",
+    "SQLITE_CORRUPT": "move it away to begin a new one",
+    "SQLITE_NOTADB": "move it away to begin a new one",
+}
+_ELSEWHERE = "check the disk, or name another file by store.path"
+
+Row = tuple[Any, ...]
+
+
+def import_sqlite() -> Any:
+    """The library."""
+    # 10 ms, and nothing is kept or read before `initialize` is answered.
+    import sqlite3  # noqa: PLC0415
+
+    return sqlite3
+
+
+class Database:
+    """A connection, and the words for what goes wrong with it. `connect` opens it; raises StoreError."""
+
+    def __init__(self, connect: Callable[[], Any], *, path: str) -> None:
+        self.path = path
+        self._connect = connect
+        self._connection: Any = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    def rows(self, sql: str, *values: Any) -> list[Row]:
+        """What a query finds."""
+        with self._translated():
+            found: list[Row] = self._opened().execute(sql, values).fetchall()
+            return found
+
+    def row(self, sql: str, *values: Any) -> Row | None:
+        """The first row that a query finds."""
+        with self._translated():
+            found: Row | None = self._opened().execute(sql, values).fetchone()
+            return found
+
+    def change(self, sql: str, *values: Any) -> int:
+        """How many rows a statement has changed."""
+        with self._translated():
+            return int(self._opened().execute(sql, values).rowcount)
+
+    def insert(self, sql: str, *values: Any) -> int:
+        """The key of the row that an INSERT has made."""
+        with self._translated():
+            return int(self._opened().execute(sql, values).lastrowid)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is changed inside is committed together, or nothing is. Transactions do not nest."""
+        with self._translated():
+            self._opened().execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with self._translated():
+                self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # SQLite ends some by itself.
+                with self._translated():
+                    self._connection.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Lets go of the file; whatever is asked for later opens it again."""
+        if self._connection is not None:
+            with self._translated():
+                self._connection.close()
+            self._connection = None
+
+    def _opened(self) -> Any:
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        with as_store_error(self.path):
+            yield
+
+
+@contextmanager
+def as_store_error(path: str) -> Iterator[None]:
+    """Turns what SQLite raises into StoreError."""
+    errors = import_sqlite().Error
+    try:
+        yield
+    except errors as error:
+        raise told(error, path) from error
+
+
+def told(error: Exception, path: str) -> StoreError:
+    """The same failure with what to do about it."""
+    name = str(getattr(error, "sqlite_errorname", ""))
+    kind = next((known for known in _ADVICE if name.startswith(known)), "")
+    return StoreError(f"the store {path}: {error}; {_ADVICE.get(kind, _ELSEWHERE)}", path=path)
