@@ -214,7 +214,7 @@ class StreamableHttp:
             self._take(body.removeprefix(b"\xef\xbb\xbf") if isinstance(body, bytes) else body, exchange)
         elif start:
             raise self._endpoint.no_message(exchange.asked, answer.media_type, start)
-        elif self._is_heard:
+        elif answer.status == 202 and self._is_heard:
             await exchange.answered.wait()  # On the stream of its own messages, as some servers do.
         else:
             raise self._endpoint.error(
