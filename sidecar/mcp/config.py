@@ -155,6 +155,7 @@ def plan_launch(
     `inputs` are answers of a person that went into the entry: secrets, like what variables named for one hold.
     Raises ConfigurationError where the folder or the program is not there.
     """
+    _check_launchable(server, path, folder)
     cwd = folder / server.cwd if server.cwd else folder
     if not cwd.is_dir():
         raise ConfigurationError(f"{path}.cwd: {str(cwd)!r} is not a folder", path=f"{path}.cwd")
@@ -167,6 +168,17 @@ def plan_launch(
     secrets = (*inputs, *(value for name, value in own.items() if value and _SECRET_NAME.search(name)))
     secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
     return Launch(program=program, args=server.args, environ=child, folder=cwd, secrets=secrets)
+
+
+def _check_launchable(server: StdioServer, path: str, folder: Path) -> None:
+    """No system starts a program with these, and none says which of them was wrong. Shows no value."""
+    for place, text in (*_texts(server), ("cwd", str(folder))):
+        if "\0" in text:
+            raise ConfigurationError(f"{path}.{place}: must not hold a NUL character", path=f"{path}.{place}")
+    for name in (*server.env, *server.inherit_env):
+        if not name or "=" in name or "\0" in name:
+            place = f"{path}.env.{name}" if name in server.env else f"{path}.inheritEnv"
+            raise ConfigurationError(f"{place}: {name!r} cannot be the name of a variable", path=place)
 
 
 def _of_env_file(server: StdioServer, path: str, folder: Path) -> dict[str, str]:

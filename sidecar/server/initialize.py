@@ -70,6 +70,8 @@ def read_initialize(params: Any) -> InitializeParams:
     read = decode({} if params is None else params, InitializeParams)
     if read.root_uri is not None:
         _check_uri(read.root_uri, "params.rootUri")
+    if read.root_path is not None and "\0" in read.root_path:
+        raise DecodeError("params.rootPath", f"is no path: {read.root_path!r}")
     for index, folder in enumerate(read.workspace_folders or ()):
         _check_uri(folder.uri, f"params.workspaceFolders[{index}].uri")
     return read

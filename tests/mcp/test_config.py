@@ -117,6 +117,32 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"command": "a\0b"}, "command"),
+        ({"args": ("x", "a\0b")}, "args[1]"),
+        ({"cwd": "a\0b"}, "cwd"),
+        ({"env": {"TOKEN": "s3cr3t\0"}}, "env.TOKEN"),
+        ({"env": {"": "x"}}, "env."),
+        ({"env": {"A=B": "x"}}, "env.A=B"),
+        ({"env": {"A\0": None}}, "env.A\0"),
+        ({"inherit_env": ("A=B",)}, "inheritEnv"),
+    ],
+)
+def test_what_no_program_can_be_started_with_is_named(fields: Any, place: str, tmp_path: Path) -> None:
+    server = StdioServer(**{"command": sys.executable, **fields})
+    with pytest.raises(ConfigurationError) as caught:
+        plan_launch(server, path=PATH, environ={}, folder=tmp_path)
+    assert caught.value.path == f"{PATH}.{place}"
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_folder_that_is_no_path_is_no_crash() -> None:
+    with pytest.raises(ConfigurationError, match="cwd: must not hold a NUL character"):
+        plan_launch(StdioServer(command=sys.executable), path=PATH, environ={}, folder=Path("/a\0b"))
+
+
+@pytest.mark.parametrize(
     ("command", "advice"),
     [("no-such-program", "install it, or give its full path"), ("npx -y server", "put its arguments into args")],
 )

@@ -65,6 +65,7 @@ def test_no_capabilities_fail_initialize(servers: Wire, capabilities: Any) -> No
         ({"rootUri": 5}, "params.rootUri"),
         ({"rootUri": "file://["}, "params.rootUri"),
         ({"rootPath": ["x"]}, "params.rootPath"),
+        ({"rootPath": "/a\0b"}, "params.rootPath"),
         ({"workspaceFolders": 5}, "params.workspaceFolders"),
         ({"workspaceFolders": [{"name": "x"}]}, "params.workspaceFolders[0].uri"),
         ({"workspaceFolders": [{"uri": None, "name": "x"}]}, "params.workspaceFolders[0].uri"),
