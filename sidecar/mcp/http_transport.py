@@ -22,8 +22,8 @@ from sidecar.mcp.framing import Line
 from sidecar.mcp.http_edge import HttpAnswer, HttpEdge
 from sidecar.mcp.http_failures import answer_in
 from sidecar.mcp.http_headers import SESSION_ID, post_headers, session_headers, stream_headers
+from sidecar.mcp.http_stream import OwnMessages, StreamReader
 from sidecar.mcp.inbox import Inbox
-from sidecar.mcp.sse import EventDecoder
 from sidecar.mcp.transport import FailedRequest, Outgoing, SessionLostError
 from sidecar.protocol.errors import ToolError
 
@@ -36,41 +36,16 @@ ORDER_LIMIT_SECS = 5.0
 WITHDRAWN_SECS = 1.0
 """How long a request that was cancelled by a message is still listened to."""
 
-DRAIN_SECS = 0.2
-"""How long the end of a stream is waited for after its answer, so that its connection can be used again."""
-
 DELETE_LIMIT_SECS = 1.0
 """How long a server may take to end a session. Everything of ours must end within 3 s."""
 
-DEFAULT_RETRY_SECS = 1.0
-"""Before a stream is resumed, where the server does not say how long to wait. Own choice."""
-
 MAX_FRUITLESS_RESUMES = 5
 """So many times in a row a stream may end again without anything new. Own choice."""
-
-LONGEST_PAUSE_SECS = 60.0
-"""Between two tries to open the stream of the server's own messages, which goes on as long as the session."""
 
 _SESSION_WORDS = re.compile(rb"session", re.IGNORECASE)
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 logger = logging.getLogger("sidecar.mcp")
-
-
-class _Place:
-    """Where in its stream a reader is, for resuming it."""
-
-    def __init__(self) -> None:
-        self.last_id: str | None = None
-        self.retry_secs = DEFAULT_RETRY_SECS
-
-    def move(self, decoder: EventDecoder) -> bool:
-        """Takes over what the stream has said so far; whether that is news."""
-        if decoder.retry_ms is not None:
-            self.retry_secs = decoder.retry_ms / 1000
-        is_news = decoder.last_id is not None and decoder.last_id != self.last_id
-        self.last_id = decoder.last_id or self.last_id
-        return is_news
 
 
 async def open_http(
@@ -91,9 +66,8 @@ class StreamableHttp:
         self._session_id: str | None = None
         self._revision: str | None = None
         self._is_lost = False
-        self._is_heard = False
         self._initialized: asyncio.Task[None] | None = None
-        self._listening: asyncio.Task[None] | None = None
+        self._own_messages: OwnMessages | None = None
         self._closing: asyncio.Task[None] | None = None
 
     @property
@@ -139,9 +113,10 @@ class StreamableHttp:
 
     def kill(self) -> None:
         """Ends everything at once; the server is not told."""
-        for task in (self._listening, self._closing):
-            if task is not None:
-                task.cancel()
+        if self._own_messages is not None:
+            self._own_messages.stop()
+        if self._closing is not None:
+            self._closing.cancel()
         self._exchanges.cancel()
         self._inbox.end()
 
@@ -203,8 +178,9 @@ class StreamableHttp:
         raise error
 
     def _accepted(self, message: Outgoing) -> None:
-        if message.method == "notifications/initialized" and self._listening is None:
-            self._listening = asyncio.create_task(self._listen())
+        if message.method == "notifications/initialized" and self._own_messages is None:
+            reader = StreamReader(self._take, self._inbox.room)
+            self._own_messages = OwnMessages(reader, lambda last_id: self._get(last_id, "its stream of messages"))
 
     async def _take_body(self, exchange: Exchange, answer: HttpAnswer) -> None:
         body = await answer.body()
@@ -214,14 +190,14 @@ class StreamableHttp:
             self._take(body.removeprefix(b"\xef\xbb\xbf") if isinstance(body, bytes) else body, exchange)
         elif start:
             raise self._endpoint.no_message(exchange.asked, answer.media_type, start)
-        elif answer.status == 202 and self._is_heard:
+        elif answer.status == 202 and self._own_messages is not None and self._own_messages.is_open:
             await exchange.answered.wait()  # On the stream of its own messages, as some servers do.
         else:
             raise self._endpoint.error(
                 f"{self._endpoint.name} answered {exchange.asked} with HTTP {answer.status} and nothing else"
             )
 
-    def _take(self, line: Line, exchange: Exchange | None) -> None:
+    def _take(self, line: Line, exchange: Exchange | None = None) -> None:
         """Lets a message go on, unless it is an answer to another request than it came for."""
         if not self._exchanges.note_answer(line, exchange):
             logger.warning("%s answered one request with the id of another", self._endpoint.name)
@@ -241,77 +217,34 @@ class StreamableHttp:
 
     async def _follow(self, exchange: Exchange, answer: HttpAnswer) -> None:
         """Reads the stream that answers a request, and where it breaks off resumes it, if that is possible."""
-        place, fruitless = _Place(), 0
-        is_news, lost = await self._read_events(answer, exchange, place)
+        reader, fruitless = StreamReader(lambda line: self._take(line, exchange), self._inbox.room), 0
+        is_news = await reader.read(answer, lambda: exchange.is_answered)
         while not exchange.is_answered:
             fruitless = 0 if is_news else fruitless + 1
-            if exchange.is_stateless or place.last_id is None or fruitless > MAX_FRUITLESS_RESUMES:
-                raise self._broken_off(exchange, lost)
+            if exchange.is_stateless or reader.place.last_id is None or fruitless > MAX_FRUITLESS_RESUMES:
+                raise self._broken_off(exchange, reader.lost)
             await answer.close()
-            await asyncio.sleep(place.retry_secs)
+            await asyncio.sleep(reader.place.retry_secs)
             if not exchange.is_answered:  # The stream of its own messages may have brought it meanwhile.
-                is_news, lost = await self._resume(exchange, place)
+                is_news = await self._resume(exchange, reader)
 
-    async def _resume(self, exchange: Exchange, place: _Place) -> tuple[bool, ToolError | None]:
+    async def _resume(self, exchange: Exchange, reader: StreamReader) -> bool:
         asked = f"the rest of {exchange.asked}"
         try:
-            answer = await self._get(place.last_id, asked=asked)
+            answer = await self._get(reader.place.last_id, asked)
         except ToolError as error:
-            return False, error
+            reader.lost = error
+            return False
         async with answer:
             if answer.status == 200 and answer.is_event_stream:
-                return await self._read_events(answer, exchange, place)
+                return await reader.read(answer, lambda: exchange.is_answered)
             body = await answer.words()
             if exchange.session_id is not None and _is_lost_session(answer.status, body):
                 self._lose(exchange.session_id)
             lost = self._endpoint.failed_status(answer.status, answer.headers, body, asked=asked)
             raise self._broken_off(exchange, lost)
 
-    async def _read_events(
-        self, answer: HttpAnswer, exchange: Exchange | None, place: _Place
-    ) -> tuple[bool, ToolError | None]:
-        """Reads a stream to its end: whether its place has moved, and the error that ended it, if one did.
-
-        After the answer that it was for, the end is waited for only a moment.
-        """
-        decoder, is_news = EventDecoder(), False
-        try:
-            async with asyncio.timeout(None) as limit:
-                async for chunk in answer.chunks():
-                    for event in decoder.feed(chunk):
-                        if event.kind == "message" and event.data:
-                            self._take(event.data, exchange)
-                            is_news = True
-                    is_news = place.move(decoder) or is_news
-                    if exchange is not None and exchange.is_answered and limit.when() is None:
-                        limit.reschedule(asyncio.get_running_loop().time() + DRAIN_SECS)
-                    await self._inbox.room()
-        except TimeoutError:
-            pass  # The answer is there; this server leaves its streams open.
-        except ToolError as error:
-            return is_news, error
-        return is_news, None
-
-    async def _listen(self) -> None:
-        """The stream of the server's own messages, as long as the session; not every server has one."""
-        place, fruitless = _Place(), 0
-        while True:
-            is_news = False
-            try:
-                async with await self._get(place.last_id, asked="its stream of messages") as answer:
-                    if answer.status < 500 and not (answer.status == 200 and answer.is_event_stream):
-                        return
-                    if answer.status == 200:
-                        self._is_heard = True
-                        is_news, _ = await self._read_events(answer, None, place)
-            except ToolError as error:
-                logger.info("%s has no stream of messages now: %s", self._endpoint.name, error.message)
-            finally:
-                self._is_heard = False
-            fruitless = 0 if is_news else fruitless + 1
-            await asyncio.sleep(max(place.retry_secs, min(LONGEST_PAUSE_SECS, 2.0 ** (fruitless - 1))))
-
-    async def _get(self, last_event_id: str | None, *, asked: str) -> HttpAnswer:
+    async def _get(self, last_event_id: str | None, asked: str) -> HttpAnswer:
         headers = stream_headers(revision=self._revision, session_id=self._session_id, last_event_id=last_event_id)
         return await self._edge.send("GET", headers, asked=asked)
 
@@ -339,9 +272,9 @@ class StreamableHttp:
 
     def _forget_session(self) -> None:
         self._session_id = self._revision = self._initialized = None
-        if self._listening is not None:
-            self._listening.cancel()
-            self._listening = None
+        if self._own_messages is not None:
+            self._own_messages.stop()
+            self._own_messages = None
 
     def _lost(self) -> SessionLostError:
         message = f"{self._endpoint.name} has forgotten this session, as after a restart"
@@ -352,9 +285,8 @@ class StreamableHttp:
         try:
             self._inbox.end()
             tasks = self._exchanges.cancel()
-            if self._listening is not None:
-                self._listening.cancel()
-                tasks.add(self._listening)
+            if self._own_messages is not None:
+                tasks.add(self._own_messages.stop())
             if tasks:
                 await asyncio.wait(tasks, timeout=DELETE_LIMIT_SECS)
             if session_id is not None:
