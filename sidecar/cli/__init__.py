@@ -1,4 +1,4 @@
-"""The terminal host: `ask`, `chat`, `demo`, `doctor`, `mcp`; over a sidecar spawned as an editor spawns it.
+"""The terminal host: each command over a sidecar that it spawns as an editor spawns it.
 
 Uses the client library and nothing of the server. What a command needs is imported when it is run: `--version`
 and `--help` have no use for asyncio.
@@ -17,6 +17,8 @@ COMMANDS = {
     "chat": ("sidecar.cli.chat", "chat"),
     "demo": ("sidecar.cli.demo", "demo"),
     "doctor": ("sidecar.cli.doctor", "doctor"),
+    "sessions": ("sidecar.cli.sessions", "sessions"),
+    "audit": ("sidecar.cli.audit", "audit"),
     "mcp": ("sidecar.cli.mcp", "mcp"),
     "trust": ("sidecar.cli.trust", "trust"),
 }

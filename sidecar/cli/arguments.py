@@ -63,6 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
         ("chat", "hold a conversation here", _add_run),
         ("demo", "show a whole run: no key, no network", None),
         ("doctor", "check configuration, keys, model and MCP servers", _add_json),
+        ("sessions", "list, show, export and delete what is kept of conversations", _add_sessions),
+        ("audit", "show which tools were called, who allowed it, and what came of it", _add_audit),
         ("mcp", "list, add, test and import MCP servers", _add_mcp),
         ("trust", "let a workspace's own configuration be used", _add_trust),
     ):
@@ -129,6 +131,28 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="JSON on stdout, for programs")
 
 
+def _add_sessions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action", nargs="?", default="list", choices=("list", "show", "export", "delete"), help="default: list"
+    )
+    parser.add_argument("id", nargs="?", metavar="ID", help="a session, by its id or how that begins")
+    parser.add_argument(
+        "--format", choices=("json", "markdown", "replay"), help="of show and export; default: markdown"
+    )
+    parser.add_argument("--limit", type=_positive, default=50, metavar="N", help="how many to list; default: 50")
+    _add_json(parser)
+
+
+def _add_audit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--session", metavar="ID", help="calls in this session, by its id or how that begins")
+    parser.add_argument("--run", metavar="ID", help="calls of this run")
+    parser.add_argument("--tool", metavar="NAME", help="calls of this tool")
+    parser.add_argument("--decision", choices=("allow", "ask", "deny"), help="calls that were decided so")
+    parser.add_argument("--since", metavar="SPAN", help="calls of the last 30m, 2h, 7d, ...")
+    parser.add_argument("--limit", type=_positive, default=100, metavar="N", help="how many; default: 100")
+    _add_json(parser)
+
+
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--system", metavar="TEXT", help="the system prompt")
     parser.add_argument(
@@ -139,6 +163,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="do not ask about this permission or tool, such as write, mcp:git or 'git__*'; may be repeated",
     )
     parser.add_argument("--max-turns", type=_positive, metavar="N", help="how many answers of the model at most")
+    parser.add_argument(
+        "--session", metavar="ID", help="go on with this session, by its id or how that begins; see `sessions`"
+    )
     parser.add_argument("--json", action="store_true", help="the raw events on stdout, one a line")
 
 

@@ -10,15 +10,18 @@ from sidecar_client import ClientError, SubmitParams
 
 from sidecar.cli.host import Spawn, UsageError, open_screen, report_failure, report_run, sidecar_for
 from sidecar.cli.interrupts import Interrupts
+from sidecar.cli.kept import find_session
 from sidecar.cli.models import model_to_use
 from sidecar.cli.permissions import session_allowing
 from sidecar.cli.person import Person
 from sidecar.cli.render import JsonView, RunView
+from sidecar.cli.trust import ask_about_workspace
 
 
 def ask(flags: argparse.Namespace, spawn: Spawn) -> int:
     """Runs the command; returns the exit status. Raises UsageError when there is nothing to ask."""
-    return asyncio.run(_ask(prompt_of(flags.prompt, sys.stdin), flags, spawn))
+    prompt = prompt_of(flags.prompt, sys.stdin)
+    return asyncio.run(_ask(prompt, flags, ask_about_workspace(spawn)))
 
 
 async def _ask(prompt: str, flags: argparse.Namespace, spawn: Spawn) -> int:
@@ -28,7 +31,8 @@ async def _ask(prompt: str, flags: argparse.Namespace, spawn: Spawn) -> int:
     with Interrupts().taken() as interrupts:
         try:
             async with sidecar_for(spawn, person) as sidecar:
-                session_id = await session_allowing(sidecar, flags.allow)
+                session_id = await find_session(sidecar, flags.session) if flags.session else None
+                session_id = await session_allowing(sidecar, flags.allow, session_id)
                 params = submit_params(flags, session_id)
                 if model := await model_to_use(sidecar):
                     params["model"] = model

@@ -18,12 +18,14 @@ from sidecar.cli import wording
 from sidecar.cli.ask import submit_params
 from sidecar.cli.host import DONE, FAILED, INTERRUPTED, Spawn, open_screen, report_failure, report_run, sidecar_for
 from sidecar.cli.interrupts import Interrupts
+from sidecar.cli.kept import find_session
 from sidecar.cli.models import model_to_use
 from sidecar.cli.permissions import session_allowing
 from sidecar.cli.person import Person
 from sidecar.cli.render import JsonView, RunView, View
 from sidecar.cli.screen import Screen
 from sidecar.cli.terminal import safe_line
+from sidecar.cli.trust import ask_about_workspace
 
 HELP = """\
 /tools          the tools on offer
@@ -35,6 +37,7 @@ HELP = """\
 
 def chat(flags: argparse.Namespace, spawn: Spawn) -> int:
     """Runs the command; returns the exit status."""
+    spawn = ask_about_workspace(spawn)
     screen = open_screen()
     view = RunView(screen)
     person = Person(view, allowed=flags.allow)
@@ -48,7 +51,11 @@ def chat(flags: argparse.Namespace, spawn: Spawn) -> int:
             screen.line(screen.terminal.style("/help lists commands, Ctrl-D leaves", "dim"))
         try:
             conversation = Conversation(flags, sidecar, screen, JsonView(screen) if flags.json else view)
+            if flags.session:
+                runner.run(conversation.resume(flags.session))
             return _converse(runner, conversation)
+        except ClientError as error:
+            return report_failure(error)
         finally:
             runner.run(sidecar.aclose())
 
@@ -114,6 +121,11 @@ class Conversation:
     has_looked_for_models: bool = False
     is_over: bool = False
     """The sidecar is gone, so that nothing more can be said."""
+
+    async def resume(self, named: str) -> None:
+        """Goes on with a session that is kept. Raises UsageError, ClientError."""
+        session_id = await find_session(self.sidecar, named)
+        self.session_id = await session_allowing(self.sidecar, self.flags.allow, session_id)
 
     async def take(self, line: str) -> int:
         """One line: a command or a prompt. Returns an exit status, for input that nobody watches."""

@@ -15,6 +15,8 @@ from typing import Any, Literal
 import platformdirs
 
 from sidecar import __version__
+from sidecar.config_files.trust import TrustBook
+from sidecar.config_files.workspace import read_workspace
 
 JsonObject = dict[str, Any]
 Status = Literal["ok", "warn", "fail"]
@@ -71,7 +73,7 @@ KNOWN_OPTIONS: Mapping[str, tuple[str, ...]] = {
         "serverWaitSecs",
         "approvalTimeoutSecs",
     ),
-    "store": ("path",),
+    "store": ("path", "maxAgeDays", "maxBytes"),
 }
 """The options by table, as in protocol.md. The sidecar passes over others; here they are most likely misspelt."""
 
@@ -177,6 +179,24 @@ def variables(config: JsonObject, environ: Mapping[str, str]) -> Iterator[Check]
         yield Check(status="ok", subject="keys", message=f"set: {', '.join(set_ones)}")
     if others:
         yield Check(status="ok", subject="keys", message=f"not set: {', '.join(others)}")
+
+
+def workspace(folder: Path, book: TrustBook) -> Iterator[Check]:
+    """What the workspace brings along, and whether it is used."""
+    found = read_workspace(folder)
+    for reason in (*found.refused, *(warning for file in found.files for warning in file.warnings)):
+        yield Check(status="warn", subject="workspace", message=reason)
+    if not found.says_something:
+        return
+    names = ", ".join(file.name for file in found.files)
+    match book.standing(found.folder, found.digests):
+        case "trusted":
+            yield Check(status="ok", subject="workspace", message=f"{names}: trusted as they are")
+        case "never":
+            yield Check(status="ok", subject="workspace", message=f"{names}: not used, as you decided")
+        case _:
+            fix = "agent-sidecar trust shows what is in there, and asks"
+            yield Check(status="warn", subject="workspace", message=f"{names}: not trusted, not used", fix=fix)
 
 
 def folders() -> Iterator[Check]:

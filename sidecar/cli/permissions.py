@@ -9,16 +9,17 @@ WORDS = ("read", "write", "delete", "network", "shell", "filesystem")
 """The permissions without a name space; see protocol.md, "Permissions"."""
 
 
-async def session_allowing(sidecar: Sidecar, allowed: Sequence[str]) -> str | None:
-    """A new session in which these permissions are not denied; None where nothing is to be allowed.
+async def session_allowing(sidecar: Sidecar, allowed: Sequence[str], session_id: str | None = None) -> str | None:
+    """The session, or a new one, with these permissions not denied; as it is where nothing is to be allowed.
 
     Questions are still asked, and answered without bothering anybody: a tool that is named by `--allow` may need
     a permission that is not. Raises ClientError.
     """
     permissions = [pattern for pattern in allowed if pattern in WORDS or ":" in pattern]
     if not permissions:
-        return None
-    session_id: str = (await sidecar.request("session/create"))["sessionId"]
+        return session_id
+    if session_id is None:
+        session_id = str((await sidecar.request("session/create"))["sessionId"])
     now = await sidecar.request("permissions/get", {"sessionId": session_id})
     changed = {
         "denied": [entry for entry in now["denied"] if not _is_named(entry, permissions)],
