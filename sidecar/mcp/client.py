@@ -13,7 +13,7 @@ from attrs import evolve
 from sidecar.mcp.authorization import Authorization
 from sidecar.mcp.config import Server
 from sidecar.mcp.connection import ServerRefusalError
-from sidecar.mcp.conversation import Conversation
+from sidecar.mcp.conversation import PAGES_NEEDED, Conversation
 from sidecar.mcp.duties import Duties
 from sidecar.mcp.envelope import INVALID_PARAMS
 from sidecar.mcp.life import Life, Start
@@ -222,8 +222,8 @@ class Client:
             await asyncio.wait({self._listening})
             self._listening = None
         await self._tools.close()
-        if self._conversation is not None:
-            await self._conversation.life.close()
+        # All of them: where an opening was broken off, there may be more than the one in use.
+        await asyncio.gather(*(life.close() for life in self._lives))
         self._conversation = None
         self._lives.clear()
 
@@ -302,6 +302,8 @@ class Client:
             f"server {self.name!r} refused {tool!r}: {refusal.message}",
             tool=tool,
             server=self.name,
+            # What a person did not go to is no reason to end a run.
+            action="tellModel" if refusal.code == PAGES_NEEDED else None,
             serverError=answer,
         )
 

@@ -22,11 +22,15 @@ ERRORS = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 """Codes that no server of an older revision gives, so whoever gives one is a modern server."""
 
 
+class UnusableServerError(ToolError):
+    """A server that has answered, and that this client cannot talk to."""
+
+
 async def discover(connection: Connection, *, server: str, capabilities: JsonObject) -> Session | None:
     """Asks the server what it is (MCP 2026-07-28, server/discover), declaring our `capabilities`.
 
     None for a server that wants a handshake: it does not know the question, or names older revisions only. Waits
-    without a limit, as the caller has one. Raises ToolError `mcpError` for a modern server that cannot be used.
+    without a limit, as the caller has one. Raises UnusableServerError too.
     """
     try:
         return await _discover(connection, PREFERRED_REVISION, server, capabilities)
@@ -34,7 +38,7 @@ async def discover(connection: Connection, *, server: str, capabilities: JsonObj
         if refusal.code not in ERRORS:
             return None
         if refusal.code != UNSUPPORTED_VERSION:
-            raise _unusable(connection, server, refusal) from None
+            raise _refused(connection, server, refusal) from None
         named = (object_or_none(refusal.data) or {}).get("supported")
     revision = _common_revision(connection, server, named)
     if revision is None:
@@ -42,7 +46,7 @@ async def discover(connection: Connection, *, server: str, capabilities: JsonObj
     try:
         return await _discover(connection, revision, server, capabilities)
     except ServerRefusalError as refusal:
-        raise _unusable(connection, server, refusal) from None
+        raise _refused(connection, server, refusal) from None
 
 
 async def _discover(
@@ -78,17 +82,21 @@ def _common_revision(connection: Connection, server: str, named: Any) -> str | N
         return modern[-1]
     if not revisions or any(revision in legacy.REVISIONS for revision in revisions):
         return None
-    raise connection.error(
-        "mcpError",
+    raise _unusable(
+        connection,
         f"server {server!r} speaks MCP revision {', '.join(revisions[:10])}, and this client "
         f"{', '.join((*legacy.REVISIONS, *REVISIONS))}; use another version of the server",
     )
 
 
-def _unusable(connection: Connection, server: str, refusal: ServerRefusalError) -> ToolError:
+def _refused(connection: Connection, server: str, refusal: ServerRefusalError) -> UnusableServerError:
     """The failure of a modern server that will not have us."""
     reason = refusal.message
     wanted = (object_or_none(refusal.data) or {}).get("requiredCapabilities")
     if refusal.code == MISSING_CAPABILITY and isinstance(wanted, dict):
         reason += f"; it needs a client that offers {', '.join(wanted)}"
-    return connection.error("mcpError", f"server {server!r} refused server/discover: {reason}")
+    return _unusable(connection, f"server {server!r} refused server/discover: {reason}")
+
+
+def _unusable(connection: Connection, message: str) -> UnusableServerError:
+    return UnusableServerError("mcpError", message, **connection.error("mcpError", message).data)

@@ -16,6 +16,7 @@ from sidecar.mcp.config import HttpServer, Server, StdioServer, path_of
 from sidecar.mcp.connection import ServerRefusalError
 from sidecar.mcp.life import Life
 from sidecar.mcp.limits import within
+from sidecar.mcp.modern import UnusableServerError
 from sidecar.mcp.session import Session
 from sidecar.mcp.transport import HttpStatusError, needs_authorization
 from sidecar.mcp.verdicts import Verdict
@@ -144,6 +145,13 @@ class Opening:
             )
         except HttpStatusError as error:
             if error.status in _NO_VERDICT or not 400 <= error.status < 500:
+                raise
+            return None
+        except UnusableServerError:
+            raise
+        except ToolError:
+            # A process that answers something senseless does not know the question; HTTP may have lost the answer.
+            if life.is_over or isinstance(life.server, HttpServer):
                 raise
             return None
         return None if session is None else Opened(life, session)

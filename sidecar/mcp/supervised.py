@@ -115,6 +115,7 @@ class SupervisedServer:
         self._settled = asyncio.Event()
         self._deaths: deque[float] = deque()
         self._client: Client | None = None
+        self._authorization: Authorization | None = None
         self._duties = Duties(name, place.offers)
         self._has_tools = False
         self._life: asyncio.Task[None] | None = None
@@ -194,8 +195,7 @@ class SupervisedServer:
             assert self._order is not None, "word of an order comes with one"
             self._life = asyncio.create_task(self._live(self._order))
             await asyncio.wait({self._life})
-            if self._client is not None:  # Where one order followed another so fast that its end was not awaited.
-                await self._client.close()
+            await self._end_client()  # Where one order followed another so fast that its end was not awaited.
             if not self._ordered.is_set():
                 self._settled.set()
 
@@ -237,8 +237,8 @@ class SupervisedServer:
         """
         self._publish("starting")
         expanded, inputs = await self._expanded(server)
-        authorization = self._place.authorize(self.name, expanded, self._duties.person_time)
-        self._client = client = self._new_client(expanded, folder, inputs, authorization)
+        self._authorization = self._place.authorize(self.name, expanded, self._duties.person_time)
+        self._client = client = self._new_client(expanded, folder, inputs)
         try:
             await client.connect()
             person_time = self._duties.person_time
@@ -254,9 +254,7 @@ class SupervisedServer:
             raise client.error("mcpTimeout", f"{message}; raise {path_of(self.name)}.startTimeoutSecs") from None
         finally:
             self._tools_gone()
-            await client.close()
-            if authorization is not None:
-                await authorization.aclose()
+            await self._end_client()
 
     async def _first_tools(self, client: Client) -> tuple[McpToolDefinition, ...]:
         await self._keep_log_level(client)
@@ -301,9 +299,14 @@ class SupervisedServer:
         )
         return expand_server(server, surroundings, path=path_of(self.name)), tuple(answers.values())
 
-    def _new_client(
-        self, server: Server, folder: Path | None, inputs: tuple[str, ...], authorization: Authorization | None
-    ) -> Client:
+    async def _end_client(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+        if self._authorization is not None:
+            authorization, self._authorization = self._authorization, None
+            await authorization.aclose()
+
+    def _new_client(self, server: Server, folder: Path | None, inputs: tuple[str, ...]) -> Client:
         place = self._place
         return Client(
             self.name,
@@ -313,7 +316,7 @@ class SupervisedServer:
             inputs=inputs,
             duties=self._duties,
             verdicts=place.verdicts,
-            authorization=authorization,
+            authorization=self._authorization,
             on_tools=self._tools_listed,
             on_warning=self._warn,
         )

@@ -29,7 +29,7 @@ QUESTION: Json = {
 }
 
 
-LEGACY = ("wedge", "refuse-and-exit")
+LEGACY = ("wedge", "garble", "refuse-and-exit")
 """What `--on-discover` may say that makes it a legacy server."""
 
 
@@ -88,6 +88,8 @@ def discover(request: Json) -> None:
     options = _state.options
     _state.discovered += 1
     match options.on_discover:
+        case "garble":
+            garble()
         case "wedge":
             threading.Event().wait()
         case "refuse-and-exit":
@@ -252,7 +254,11 @@ def forget_revision(request: Json, params: Json) -> None:
 
 
 def garbled(request: Json, params: Json) -> None:
-    """Writes something that is no answer, and nothing else."""
+    """Answers nonsense."""
+    garble()
+
+
+def garble() -> None:
     with _writing:
         sys.stdout.buffer.write(b'{"jsonrpc":"2.0","result":{"content":[{"type":"te\n')
         sys.stdout.buffer.flush()
@@ -309,9 +315,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--versions", nargs="*", default=[REVISION], help="the revisions it says that it speaks")
     parser.add_argument(
         "--on-discover",
-        choices=("reject", "need", "late", "ignore-once", "wedge", "refuse-and-exit"),
+        choices=("reject", "need", "late", "ignore-once", *LEGACY),
         help="reject the revision once, need what no client has, answer after initialize, ignore the first, read "
-        "nothing any more, or exit after a refusal",
+        "nothing any more, answer nonsense, or exit after a refusal",
     )
     parser.add_argument("--ttl-ms", type=float, help="how long a list of tools may be remembered")
     parser.add_argument("--cursor", choices=("empty", "loop"))

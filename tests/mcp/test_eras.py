@@ -168,6 +168,11 @@ async def test_a_server_that_does_not_survive_the_question_is_started_again_with
     assert processes(pids) == 3
 
 
+async def test_a_server_that_answers_nonsense_is_asked_for_a_handshake() -> None:
+    async with connected(modern_entry("--on-discover", "garble")) as client:
+        assert client.protocol_version == "2025-11-25"
+
+
 async def test_a_server_that_lists_legacy_revisions_alone_is_asked_for_a_handshake() -> None:
     with pytest.raises(ToolError, match="refused initialize: no handshake here"):
         async with connected(modern_entry("--versions", "2025-06-18")):
