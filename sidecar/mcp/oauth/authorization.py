@@ -106,7 +106,10 @@ class OAuthAuthorization:
             return False
         if sent is not None and grant is not None and sent.token != grant.tokens.access_token:
             return True  # Another request was refused, too, and has brought new tokens already.
-        wish = _dpop_wish(headers)
+        named = _schemes(headers)
+        if named and not named & {"bearer", "dpop"}:
+            return False  # It wants a password or the like, which no token replaces.
+        wish = DpopWish("dpop" in named, "dpop" in named and "bearer" not in named)
         await self._join(lambda: self._source.obtain(challenge, is_step_up=is_step_up, dpop_wish=wish))
         return True
 
@@ -138,9 +141,8 @@ class OAuthAuthorization:
             raise ToolError("mcpError", message, server=self._name) from None
 
 
-def _dpop_wish(headers: Mapping[str, str]) -> DpopWish:
-    named = {challenge.scheme for challenge in read_challenges(headers.get("www-authenticate", ""))}
-    return DpopWish("dpop" in named, "dpop" in named and "bearer" not in named)
+def _schemes(headers: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(challenge.scheme for challenge in read_challenges(headers.get("www-authenticate", "")))
 
 
 def _error_in(body: bytes) -> str | None:

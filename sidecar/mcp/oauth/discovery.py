@@ -6,7 +6,7 @@ from attrs import frozen
 
 from sidecar.mcp.oauth.addresses import AddressError, check_url, origin_of
 from sidecar.mcp.oauth.challenge import Challenge
-from sidecar.mcp.oauth.failures import AuthorizationFailure
+from sidecar.mcp.oauth.failures import AuthorizationFailure, quoted
 from sidecar.mcp.oauth.http import AuthorizationHttp, HttpAnswer
 from sidecar.mcp.oauth.metadata import (
     ResourceMetadata,
@@ -41,7 +41,9 @@ async def discover(http: AuthorizationHttp, server_url: str, challenge: Challeng
     for issuer in tried:
         if (server := await find_server(http, issuer)) is not None:
             return Guarded(server=server, resource=resource)
-    raise AuthorizationFailure(f"no metadata was found of the authorization server {' or '.join(tried)}")
+    raise AuthorizationFailure(
+        f"no metadata was found of the authorization server {' or '.join(map(quoted, tried))}"
+    )
 
 
 async def find_server(http: AuthorizationHttp, issuer: str, *, is_trusted: bool = False) -> ServerMetadata | None:
@@ -49,7 +51,7 @@ async def find_server(http: AuthorizationHttp, issuer: str, *, is_trusted: bool 
     try:
         check_url(issuer)
     except AddressError as error:
-        raise AuthorizationFailure(f"the authorization server {issuer!r} {error}") from None
+        raise AuthorizationFailure(f"the authorization server {quoted(issuer)} {error}") from None
     for url in server_metadata_urls(issuer):
         answer = await http.get(url, is_trusted=is_trusted)
         document = _document(answer)

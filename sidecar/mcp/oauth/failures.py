@@ -35,6 +35,12 @@ class SignInDeclined(PersonNeeded):
     """Somebody said no; asking again at once would be rude."""
 
 
+def quoted(value: object) -> str:
+    """What came from outside, to be shown in an error; not all of it, where it is long."""
+    text = repr(value)
+    return text if len(text) <= MAX_WORDS_CHARS else f"{text[:MAX_WORDS_CHARS]}…"
+
+
 def shown_words(text: object) -> str:
     """A server's own words, fit for one line of an error: printable, short; empty for what is no text."""
     if not isinstance(text, str):

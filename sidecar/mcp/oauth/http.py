@@ -22,7 +22,7 @@ from sidecar.mcp.oauth.addresses import (
     realm_of,
     realms_of,
 )
-from sidecar.mcp.oauth.failures import AuthorizationFailure
+from sidecar.mcp.oauth.failures import AuthorizationFailure, quoted
 from sidecar.protocol.errors import ConfigurationError
 from sidecar.web.environment import Proxy, proxy_for, trusted_certificates
 from sidecar.web.reasons import root_of
@@ -82,9 +82,9 @@ class AuthorizationHttp:
             target = answer.headers.get("location")
             if answer.status not in (301, 302, 303, 307, 308) or target is None:
                 return answer
-            url = urljoin(url, target)
-            if _origin(url) != origin:
-                return answer  # As it came: nothing that is not there tells of another machine.
+            url = _resolved(url, target)
+            if not url or _origin(url) != origin:
+                return answer  # As it came: other machines are not asked because of a redirect.
         raise AuthorizationFailure(f"{url} leads in circles")
 
     async def post_form(
@@ -129,7 +129,7 @@ class AuthorizationHttp:
                 finally:
                     await response.aclose()
         except AddressError as error:
-            raise AuthorizationFailure(f"{url!r} {error}, so it is not asked") from None
+            raise AuthorizationFailure(f"{quoted(url)} {error}, so it is not asked") from None
         except TimeoutError:
             raise AuthorizationFailure(f"{_place(url)} did not answer within {self._limit_secs:g} s") from None
         except _HTTP_FAILURES as error:
@@ -212,7 +212,14 @@ def _origin(url: str) -> str:
     try:
         return origin_of(url)
     except AddressError as error:
-        raise AuthorizationFailure(f"{url!r} {error}, so it is not asked") from None
+        raise AuthorizationFailure(f"{quoted(url)} {error}, so it is not asked") from None
+
+
+def _resolved(base: str, reference: str) -> str:
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return ""
 
 
 def _is_plain_address(host: str) -> bool:

@@ -29,9 +29,9 @@ class Place:
         return f"tokens-{_digest(self.issuer, self.resource, self.client_id)}"
 
 
-def client_name(issuer: str) -> str:
-    """The name by which the client that we registered with an issuer is kept."""
-    return f"client-{_digest(issuer)}"
+def client_name(issuer: str, resource: str) -> str:
+    """The name by which the client is kept that we registered with an issuer for a resource."""
+    return f"client-{_digest(issuer, resource)}"
 
 
 def kept(value: Tokens | ClientIdentity) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from attrs import frozen
 
 from sidecar.mcp.oauth.addresses import AddressError, check_url, origin_of
-from sidecar.mcp.oauth.failures import AuthorizationFailure
+from sidecar.mcp.oauth.failures import AuthorizationFailure, quoted
 
 
 @frozen(kw_only=True)
@@ -24,7 +24,7 @@ class ResourceMetadata:
 class ServerMetadata:
     """An authorization server (RFC 8414, 2). What it did not say is None where that means something.
 
-    `is_legacy`: found the way of MCP 2025-03-26, at the MCP server itself.
+    `is_legacy`: found the way of MCP 2025-03-26, at the MCP server itself; `is_guessed`: not even found.
     """
 
     issuer: str
@@ -39,6 +39,7 @@ class ServerMetadata:
     sends_issuer: bool = False
     takes_metadata_documents: bool = False
     is_legacy: bool = False
+    is_guessed: bool = False
 
 
 def read_resource(document: Mapping[str, Any], server_url: str, *, where: str) -> ResourceMetadata:
@@ -47,7 +48,7 @@ def read_resource(document: Mapping[str, Any], server_url: str, *, where: str) -
     if not isinstance(resource, str) or not resource:
         raise AuthorizationFailure(f"{where} does not say what `resource` it is about")
     if not is_resource_of(resource, server_url):
-        raise AuthorizationFailure(f"{where} is about the resource {resource!r}, which is not this server")
+        raise AuthorizationFailure(f"{where} is about the resource {quoted(resource)}, which is not this server")
     return ResourceMetadata(
         resource=resource,
         authorization_servers=_texts(document, "authorization_servers") or (),
@@ -101,7 +102,9 @@ def read_server(
     """Raises AuthorizationFailure where the document is another issuer's (RFC 8414, 3.3) or cannot be used."""
     named = document.get("issuer")
     if named != issuer and not (is_legacy and _is_in_origin(named, issuer)):
-        raise AuthorizationFailure(f"{where} is the metadata of {named!r}, not of {issuer!r}; it is not used")
+        raise AuthorizationFailure(
+            f"{where} is the metadata of {quoted(named)}, not of {issuer!r}; it is not used"
+        )
     token_endpoint = _endpoint(document, "token_endpoint", where)
     if token_endpoint is None:
         raise AuthorizationFailure(f"{where} names no token_endpoint")
@@ -130,6 +133,7 @@ def default_server(server_url: str) -> ServerMetadata:
         authorization_endpoint=f"{origin}/authorize",
         registration_endpoint=f"{origin}/register",
         is_legacy=True,
+        is_guessed=True,
     )
 
 
@@ -148,7 +152,7 @@ def _endpoint(document: Mapping[str, Any], name: str, where: str) -> str | None:
     try:
         check_url(url if isinstance(url, str) else "")
     except AddressError as error:
-        raise AuthorizationFailure(f"{where}: the {name} {url!r} {error}") from None
+        raise AuthorizationFailure(f"{where}: the {name} {quoted(url)} {error}") from None
     return str(url)
 
 

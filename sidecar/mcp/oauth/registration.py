@@ -57,6 +57,12 @@ async def register(
     }
     answer = await http.post_json(server.registration_endpoint, wanted)
     document = answer.json_object() or {}
+    if not answer.is_success and server.is_guessed:
+        headers = f"{path.removesuffix('.oauth')}.headers"
+        raise AuthorizationFailure(
+            "it wants credentials and says nothing of OAuth; if you have a token for it, write it into "
+            f'{headers} ({{"Authorization": "Bearer …"}})'
+        )
     if not answer.is_success:
         words = [shown_words(document.get(name)) for name in ("error", "error_description")]
         said = ": ".join([f"status {answer.status}", *filter(None, words)])
@@ -64,7 +70,7 @@ async def register(
             f"{server.registration_endpoint} did not register this client ({said}); "
             f"register one there and give its id as {path}.clientId"
         )
-    return _registered(document, redirect_uri, server.registration_endpoint)
+    return _registered(document, redirect_uri, scopes, server.registration_endpoint)
 
 
 def _method(server: ServerMetadata) -> str:
@@ -74,7 +80,9 @@ def _method(server: ServerMetadata) -> str:
     return next((method for method in _METHODS if method in offered), "none")
 
 
-def _registered(document: dict[str, Any], redirect_uri: str, where: str) -> ClientIdentity:
+def _registered(
+    document: dict[str, Any], redirect_uri: str, scopes: tuple[str, ...], where: str
+) -> ClientIdentity:
     client_id, secret = document.get("client_id"), document.get("client_secret")
     if not isinstance(client_id, str) or not client_id:
         raise AuthorizationFailure(f"{where} registered this client without a client_id")
@@ -84,6 +92,7 @@ def _registered(document: dict[str, Any], redirect_uri: str, where: str) -> Clie
         client_secret=secret if isinstance(secret, str) and secret else None,
         auth_method=method if isinstance(method, str) else None,
         redirect_uri=redirect_uri,
+        scopes=scopes,
         secret_ends_at=float(ends_at) if isinstance(ends_at, int | float) and ends_at > 0 else None,
         is_registered=True,
     )

@@ -132,8 +132,8 @@ async def visit_page(
     try:
         async with asyncio.timeout(limit_secs):
             await asyncio.wait({visiting, asking}, return_when=asyncio.FIRST_COMPLETED)
-            if not visiting.done() and (address := _address_of(asking.result())) is not None:
-                return read_parameters(urlsplit(address).query)
+            if not visiting.done() and (parameters := _brought(asking.result())):
+                return parameters
             return await visiting
     except TimeoutError:
         raise PersonNeeded(f"nobody finished the sign-in within {limit_secs:g} s") from None
@@ -143,9 +143,14 @@ async def visit_page(
         await asyncio.gather(visiting, asking, return_exceptions=True)
 
 
-def _address_of(answer: PageAnswer) -> str | None:
+def _brought(answer: PageAnswer) -> Mapping[str, str] | None:
+    """The parameters of the address that a host gave; None where it gave none that a sign-in leads to."""
     if answer.outcome == "nobody":
         raise PersonNeeded("somebody has to sign in, and this host cannot show the sign-in page")
     if answer.outcome == "declined":
         raise SignInDeclined("the sign-in was declined")
-    return answer.address
+    try:
+        parameters = read_parameters(urlsplit(answer.address or "").query)
+    except ValueError:
+        return None
+    return parameters if "state" in parameters else None

@@ -47,13 +47,13 @@ class TokenStore:
         """Keeps tokens; None takes them away."""
         await self._put(place.name, None if tokens is None else kept(tokens))
 
-    async def client(self, issuer: str) -> ClientIdentity | None:
-        """The client that was registered with an issuer, unless its secret has ended."""
-        return client_from(await self._get(client_name(issuer)))
+    async def client(self, issuer: str, resource: str) -> ClientIdentity | None:
+        """The client that was registered with an issuer for a resource, unless its secret has ended."""
+        return client_from(await self._get(client_name(issuer, resource)))
 
-    async def keep_client(self, issuer: str, client: ClientIdentity | None) -> None:
+    async def keep_client(self, issuer: str, resource: str, client: ClientIdentity | None) -> None:
         """Keeps a client; None takes it away."""
-        await self._put(client_name(issuer), None if client is None else kept(client))
+        await self._put(client_name(issuer, resource), None if client is None else kept(client))
 
     @contextlib.asynccontextmanager
     async def refreshing(self, place: Place) -> AsyncIterator[None]:

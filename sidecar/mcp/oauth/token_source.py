@@ -1,11 +1,12 @@
 """Tokens for one MCP server: those that were kept, renewed ones, new ones, and who gives them."""
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from sidecar.mcp.oauth.attempts import Attempts
 from sidecar.mcp.oauth.challenge import Challenge
@@ -31,6 +32,12 @@ from sidecar.mcp.oauth.store import TokenStore
 from sidecar.mcp.oauth.token_endpoint import Nonces, TokenEndpoint
 from sidecar.mcp.oauth.values import ClientIdentity, Tokens, read_tokens
 
+SEASONED_SECS = 20.0
+"""A server that does not accept new tokens says so within one request. Own choice."""
+
+PASSING_CODES = ("temporarily_unavailable", "server_error")
+"""Refusals that may be none the next time (RFC 6749, 4.1.2.1)."""
+
 logger = logging.getLogger("sidecar.mcp")
 
 
@@ -42,10 +49,16 @@ class Grant:
     client: ClientIdentity
     tokens: Tokens
     dpop: DpopKey | None
+    since: float = field(factory=time.monotonic)
 
     @property
     def issuer(self) -> str:
         return self.guarded.server.issuer
+
+    @property
+    def is_seasoned(self) -> bool:
+        """Whether it is there so long that the server must have been content with it."""
+        return time.monotonic() - self.since > SEASONED_SECS
 
 
 class DpopWish(NamedTuple):
@@ -104,6 +117,8 @@ class TokenSource:
         scopes = scopes_to_ask(self._options, guarded, challenge, had=had)
         needs_dpop = dpop_wish.is_only or (guarded.resource is not None and guarded.resource.needs_dpop)
         dpop = await self._dpop_key(guarded, is_needed=needs_dpop, is_offered=dpop_wish.is_offered)
+        if not self._is_attended and self.grant is not None and self.grant.is_seasoned:
+            self._attempts = Attempts()  # Tokens that were good for a while and have ended; nobody is bothered.
         self._attempts.begin(scopes)
         if not self._is_attended:
             await self._unattended(guarded, scopes=scopes, dpop=dpop)
@@ -172,7 +187,7 @@ class TokenSource:
         client = await self._client_of(guarded)
         try:
             async with listening(self._options, preferred_uri=client.redirect_uri if client else None) as listener:
-                if client is None or client.redirect_uri not in (None, listener.redirect_uri):
+                if client is None or not client.suits(listener.redirect_uri, scopes):
                     client = await self._register(guarded, listener.redirect_uri, scopes)
                 request = new_request(
                     guarded.server,
@@ -190,7 +205,7 @@ class TokenSource:
         except AuthorizationFailure:
             if client is not None and client.is_registered:
                 # It may be that the server has forgotten this client, which it only tells the browser.
-                await self._store.keep_client(guarded.server.issuer, None)
+                await self._store.keep_client(guarded.server.issuer, self._resource_of(guarded), None)
             raise
 
     async def _visit(self, request: AuthorizationRequest, listener: Listener) -> str:
@@ -202,21 +217,21 @@ class TokenSource:
         return request.code_of(parameters)
 
     async def _client_of(self, guarded: Guarded) -> ClientIdentity | None:
-        issuer = guarded.server.issuer
-        return known_client(self._options, guarded.server) or await self._store.client(issuer)
+        known = known_client(self._options, guarded.server)
+        return known or await self._store.client(guarded.server.issuer, self._resource_of(guarded))
 
     async def _register(self, guarded: Guarded, redirect_uri: str, scopes: tuple[str, ...]) -> ClientIdentity:
         client = await register(
             self._http, guarded.server, redirect_uri=redirect_uri, scopes=scopes, path=self._path
         )
-        await self._store.keep_client(guarded.server.issuer, client)
+        await self._store.keep_client(guarded.server.issuer, self._resource_of(guarded), client)
         return client
 
     async def _unattended(self, guarded: Guarded, *, scopes: tuple[str, ...], dpop: DpopKey | None) -> None:
         """Tokens by a grant that needs no person. What was refused once is not tried again."""
         options = self._options
         client = ClientIdentity(client_id=options.client_id or "", client_secret=options.client_secret)
-        resource = _resource(guarded) or canonical_resource(self._url)
+        resource = self._resource_of(guarded)
         form = await unattended_form(
             options, self._http, guarded.server, resource=resource, scopes=scopes, path=self._path
         )
@@ -225,7 +240,8 @@ class TokenSource:
         try:
             answer = await self._endpoint(guarded, client).ask(form, dpop=dpop)
         except TokenRefused as refusal:
-            self._refused = (form, refusal)
+            if refusal.code not in PASSING_CODES:
+                self._refused = (form, refusal)
             raise
         await self._receive(guarded, client, answer, scopes=scopes, dpop=dpop)
 
@@ -277,8 +293,11 @@ class TokenSource:
         )
 
     def _place(self, guarded: Guarded, client: ClientIdentity) -> Place:
-        resource = _resource(guarded) or canonical_resource(self._url)
+        resource = self._resource_of(guarded)
         return Place(issuer=guarded.server.issuer, resource=resource, client_id=client.client_id)
+
+    def _resource_of(self, guarded: Guarded) -> str:
+        return _resource(guarded) or canonical_resource(self._url)
 
 
 def _resource(guarded: Guarded) -> str | None:

@@ -19,19 +19,26 @@ ASSUMED_SECRET_METHOD = "client_secret_basic"
 class ClientIdentity:
     """Who we are to an authorization server. `auth_method` is None where the server's metadata is to decide.
 
-    `redirect_uri` is the one that was registered; None where any loopback address will do.
+    `redirect_uri` is the one that was registered; None where any loopback address will do. `scopes` are those
+    that were registered; empty where that is left open.
     """
 
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
     auth_method: str | None = None
     redirect_uri: str | None = None
+    scopes: tuple[str, ...] = ()
     secret_ends_at: float | None = None
     is_registered: bool = False
 
     @property
     def has_ended(self) -> bool:
         return self.secret_ends_at is not None and self.secret_ends_at <= time.time()
+
+    def suits(self, redirect_uri: str, scopes: tuple[str, ...]) -> bool:
+        """Whether a sign-in that comes back there may ask for these scopes without another registration."""
+        may_come_back = self.redirect_uri in (None, redirect_uri)
+        return may_come_back and (not self.scopes or set(scopes) <= set(self.scopes))
 
 
 @frozen(kw_only=True)
