@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from sidecar.mcp.connection import ReplyRefusal, ServerRefusalError
-from sidecar.mcp.duties import Duties
+from sidecar.mcp.duties import USER_REJECTED, Duties
 from sidecar.mcp.modern import UNSUPPORTED_VERSION
 from sidecar.mcp.opening import Opened
 from sidecar.mcp.pending import Heard
@@ -157,7 +157,10 @@ class Conversation:
         try:
             return await self._duties.fulfil(object_or_none(question) or {})
         except ReplyRefusal as refusal:
-            raise self._failed(request, f"it needs an answer that it does not get: {refusal.message}") from None
+            error = self._failed(request, f"it needs an answer that it does not get: {refusal.message}")
+            if refusal.code == USER_REJECTED:
+                error.action = "tellModel"  # A person's no is no reason to end a run.
+            raise error from None
 
     def _failed(self, request: _Request, reason: str) -> ToolError:
         message = f"server {self._server!r} failed at {request.method}: {reason}"

@@ -16,7 +16,7 @@ from sidecar.mcp.server_log import MAX_BURST, MAX_MESSAGE_CHARS
 from tests.harness.host import Host, Json, RequestFailed, sidecar
 from tests.harness.mcp_box import Box, box_in
 from tests.harness.mcp_modern_server import modern_entry
-from tests.harness.model_server import Reply, ScriptedModel, SeenRequest, refuses, says
+from tests.harness.model_server import Reply, ScriptedModel, SeenRequest, calls, refuses, says
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -47,7 +47,10 @@ REPLIES = {"And a fly?": says("Six."), "How many legs has a snake?": says("None 
 
 
 def _answer(request: SeenRequest) -> Reply:
-    return REPLIES.get(request.messages[-1]["content"], refuses(400, "what is this?"))
+    said: str = request.messages[-1]["content"]
+    if said.startswith("visit "):
+        return calls((f"{said.removeprefix('visit ')}__needs_page", {}, "c1"))
+    return says("Then not.") if "sign in first" in said else REPLIES.get(said, refuses(400, "what is this?"))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -174,6 +177,24 @@ async def test_a_model_that_fails_is_an_error_that_tells_the_server_nothing_of_i
     assert failure == {"error": {"code": -32603, "message": "the client's model could not be asked"}}
 
 
+async def test_an_editor_without_our_requests_is_asked_by_buttons() -> None:
+    lsp = types.ClientCapabilities(
+        window=types.WindowClientCapabilities(show_message=types.ShowMessageRequestClientCapabilities())
+    )
+    shown: list[types.ShowMessageRequestParams] = []
+    async with sidecar(OPTIONS, can={}, lsp=lsp) as host, box_in(host) as box:
+
+        @host.client.feature("window/showMessageRequest")
+        def choose(params: types.ShowMessageRequestParams) -> types.MessageActionItem:
+            shown.append(params)
+            return (params.actions or [])[1]
+
+        assert (await box.ask("sampling/createMessage", PROMPT))["error"]["code"] == -1
+    (message,) = shown
+    assert [action.title for action in message.actions or []] == ["Allow once", "Deny", "Deny, and ask no more"]
+    assert all(words in message.message for words in (box.name, "How many legs has a spider?", "Be short."))
+
+
 async def test_what_a_host_cannot_do_is_neither_declared_nor_done(box: Box) -> None:
     (opening,) = await box.told("received", {"method": "initialize"})
     assert opening["capabilities"] == {
@@ -264,6 +285,12 @@ async def test_a_call_fails_when_its_page_is_not_dealt_with(box: Box, arguments:
         await box.call("needs_page", arguments)
     assert refused.value.data["kind"] == "mcpError"
     assert len(box.asked("agent/requestInput")) == 1
+
+
+async def test_a_person_who_goes_to_no_page_ends_the_call_and_not_the_run(box: Box) -> None:
+    box.answers("agent/requestInput", {"action": "decline"})
+    result = await box.host.submit(f"visit {box.name}")
+    assert result["message"]["content"] == "Then not."
 
 
 async def test_no_limit_of_a_call_counts_the_time_of_a_person() -> None:
