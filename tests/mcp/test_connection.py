@@ -82,6 +82,7 @@ class Talk:
 
     def __init__(self) -> None:
         self.may_answer = asyncio.Event()
+        self.paused_secs = 0.0
         self.wire = Wire()
         self.tail = Tail()
         self.notified: list[tuple[str, Any]] = []
@@ -92,6 +93,7 @@ class Talk:
             tail=self.tail,
             replies={"roots/list": self._roots, "sampling/createMessage": _refuses, "breaks": _breaks},
             on_notification=lambda method, params: self.notified.append((method, params)),
+            paused_secs=lambda: self.paused_secs,
         )
 
     async def _roots(self, params: Any) -> dict[str, Any]:
@@ -143,6 +145,25 @@ async def test_an_error_of_the_server_keeps_its_code_and_data(talk: Talk) -> Non
     with pytest.raises(ServerRefusalError) as caught:
         await request
     assert (caught.value.message, caught.value.code, caught.value.data) == ("bad", -32602, [1])
+
+
+async def test_the_time_in_which_a_person_is_asked_counts_against_no_limit(talk: Talk) -> None:
+    waiting = talk.asks(timeout_secs=0.1)
+    sent = await talk.wire.sent()
+    talk.paused_secs += BOUND_SECS
+    later = talk.asks(timeout_secs=0.3)
+    assert await outcome(later) == "server 's' did not answer tools/call within 0.3 s"
+    assert not waiting.done()
+    talk.wire.answers(sent["id"], late=True)
+    assert await outcome(waiting) == {"late": True}
+
+
+async def test_a_limit_goes_on_where_it_was_once_the_person_has_answered(talk: Talk) -> None:
+    talk.paused_secs = 100.0
+    request = talk.asks(timeout_secs=0.1)
+    await talk.wire.sent()
+    talk.paused_secs += 0.2
+    assert await outcome(request) == "server 's' did not answer tools/call within 0.1 s"
 
 
 async def test_a_request_without_an_answer_fails_in_time_and_the_server_is_told(talk: Talk) -> None:
