@@ -20,6 +20,8 @@ from sidecar.cli.host import DONE, FAILED, Spawn, screen_on
 from sidecar.cli.interrupts import Interrupts
 from sidecar.cli.screen import Screen
 from sidecar.cli.terminal import safe_line
+from sidecar.cli.trust import trust_file
+from sidecar.config_files.trust import TrustBook
 
 JsonObject = dict[str, Any]
 
@@ -54,6 +56,8 @@ async def _all_checks(flags: argparse.Namespace, spawn: Spawn) -> AsyncIterator[
     file = Path(flags.config) if flags.config else checks.user_configuration()
     of_file, config = checks.configuration(file, is_given=flags.config is not None)
     for check in (*of_file, *checks.variables(config, os.environ), *checks.folders()):
+        yield check
+    for check in checks.workspace(Path(spawn.cwd or "."), TrustBook(trust_file())):
         yield check
     async for check in _checks_of_sidecar(spawn):
         yield check

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import platformdirs
@@ -35,6 +36,33 @@ def trust_file() -> Path:
     return Path(platformdirs.user_data_dir("agent-sidecar", appauthor=False)) / FILE_NAME
 
 
+def ask_about_workspace(spawn: Spawn) -> Spawn:
+    """The spawn, once the person at the terminal has decided about what the workspace brings along.
+
+    Asked before anything is started, since a terminal has no place for a question beside a conversation. Without
+    a terminal the sidecar says what it does not use.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return spawn
+    found, book = read_workspace(Path(spawn.cwd or ".")), TrustBook(trust_file())
+    standing = book.standing(found.folder, found.digests)
+    if not found.says_something or standing not in ("unknown", "changed"):
+        return spawn
+    is_new = (
+        "brings configuration of its own" if standing == "unknown" else "has other configuration than you trusted"
+    )
+    lines = [f"This folder {is_new}:", *shown_files(found)]
+    sys.stderr.write("\n".join(lines) + "\n")
+    match _typed("use it? [y]es, [n]ot now, ne[v]er: "):
+        case "y" | "yes":
+            book.record(found.folder, "trust", found.digests)  # The sidecar compares: it may have changed again.
+        case "v" | "never":
+            book.record(found.folder, "never", found.digests)
+        case _:
+            return replace(spawn, options={**spawn.options, "trustWorkspace": False})
+    return spawn
+
+
 def _trust(folder: Path, book: TrustBook, screen: Screen, *, asks: bool) -> int:
     """Shows what the folder brings along, and trusts exactly that."""
     if not folder.is_dir():
@@ -62,9 +90,13 @@ def _agrees(found: WorkspaceFiles) -> bool:
     """Asks at the terminal. Raises UsageError where there is nobody."""
     if not sys.stdin.isatty():
         raise UsageError("nobody can be asked; say --yes, having read what is shown")
-    sys.stderr.write(f"trust {safe_line(str(found.folder))} with this? [y]es, [n]o: ")
+    return _typed(f"trust {safe_line(str(found.folder))} with this? [y]es, [n]o: ") in ("y", "yes")
+
+
+def _typed(question: str) -> str:
+    sys.stderr.write(question)
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return sys.stdin.readline().strip().lower()
 
 
 def _revoke(folder: Path, book: TrustBook) -> int:

@@ -103,6 +103,14 @@ def test_keys_are_set_or_not_and_never_shown(tmp_path: Path) -> None:
     assert "sk-secret" not in json.dumps(found)
 
 
+def test_what_a_workspace_brings_along_is_named_with_what_becomes_of_it(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "/no/such/server"}}}')
+    status, found = doctor(tmp_path, "--config", configured(tmp_path, ""))
+    (check,) = of(found, "workspace")
+    assert (status, check["status"], check["message"]) == (0, "warn", ".mcp.json: not trusted, not used")
+    assert of(found, "mcp server") == []
+
+
 def test_without_a_model_it_fails_and_says_what_to_do(tmp_path: Path) -> None:
     status, found = doctor(tmp_path)
     (check,) = of(found, "model")

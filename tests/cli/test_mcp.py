@@ -165,10 +165,25 @@ def test_servers_are_listed_without_their_secrets(home: Home) -> None:
     listed, _ = home.mcp("list", "--json")
     file = str(home.config)
     assert json.loads(listed)["servers"] == [
-        {"name": "a", "command": "uvx", "args": ["x y"], "env": ["KEY"], "file": file},
-        {"name": "off", "command": "z", "disabled": True, "file": file},
+        {"name": "a", "command": "uvx", "args": ["x y"], "env": ["KEY"], "file": file, "used": True},
+        {"name": "off", "command": "z", "disabled": True, "file": file, "used": True},
     ]
     assert "hush" not in out + listed
+
+
+def test_servers_of_a_workspace_are_listed_and_used_once_they_are_trusted(home: Home) -> None:
+    home.write("[mcpServers.a]\ncommand = 'mine'\n")
+    (home.folder / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "theirs"}}}')
+    out, _ = home.mcp("list")
+    assert out.splitlines() == [
+        str(home.config),
+        "a  mine",
+        f"{home.folder}/.mcp.json  (not trusted: agent-sidecar trust)",
+        "a  theirs",
+    ]
+    assert main(["trust", "--yes"]) == 0
+    listed = json.loads(home.mcp("list", "--json")[0].splitlines()[-1])["servers"]
+    assert [(one["command"], one["used"]) for one in listed] == [("mine", False), ("theirs", True)]
 
 
 def test_servers_are_started_and_each_says_how_it_did(home: Home) -> None:

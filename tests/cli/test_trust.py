@@ -10,6 +10,7 @@ from sidecar.cli import main
 from sidecar.cli.trust import trust_file
 from sidecar.config_files.trust import TrustBook
 from sidecar.config_files.workspace import read_workspace
+from tests.harness.scripted_sidecar import received, scripted
 from tests.harness.terminal import cli, environment, on_terminal
 
 
@@ -72,6 +73,29 @@ async def test_a_person_is_asked_having_seen_it_escaped(repo: Path, answer: str,
         terminal.press(f"{answer}\n")
         assert await terminal.ends() == status
         assert r"server git runs: '\u001b[2Jrm \u202e\u3164'" in terminal.text
+    assert standing(repo) == then
+
+
+@pytest.mark.parametrize(
+    ("key", "then", "said"),
+    [("y", "trusted", {}), ("v", "never", {}), ("n", "unknown", {"trustWorkspace": False})],
+)
+async def test_a_person_who_asks_something_decides_first(
+    repo: Path, key: str, then: str, said: dict[str, bool]
+) -> None:
+    ended = {"result": {"sessionId": "s", "runId": "$runId", "stopReason": "stop"}}
+    sidecar = scripted(repo, {"agent/submit": [ended]})
+    data = str(trust_file().parent.parent)
+    for _ in range(1 if then == "unknown" else 2):  # What was decided is not asked again.
+        command = cli("ask", "hi", sidecar=sidecar)
+        async with on_terminal(command, cwd=repo, env=environment(XDG_DATA_HOME=data)) as terminal:
+            if standing(repo) == "unknown":
+                await terminal.sees("server git runs: uvx")
+                await terminal.sees("ne[v]er: ")
+                terminal.press(f"{key}\n")
+            assert await terminal.ends() == 0
+        *_, started = [message for message in received(repo) if message.get("method") == "initialize"]
+        assert started["params"]["initializationOptions"] == said
     assert standing(repo) == then
 
 
