@@ -6,25 +6,23 @@ here is what ties them to HTTP, and what adapts a request to the model's own lim
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from sidecar.protocol.errors import ModelError
 from sidecar.protocol.messages import ModelInfo
 from sidecar.protocol.values import JsonObject, ToolDefinition
-from sidecar.providers.answering import pieces_of
 from sidecar.providers.anthropic_events import EventReader
 from sidecar.providers.anthropic_messages import ConversationWriter, WireConversation, cached
-from sidecar.providers.base import ModelPiece, ModelRequest, WarningPiece
-from sidecar.providers.failures import unreadable
+from sidecar.providers.base import ModelRequest, WarningPiece
+from sidecar.providers.failures import Endpoint, unreadable
 from sidecar.providers.http_api import HttpApi, required_base_url
 from sidecar.providers.http_client import Answer, Connection
+from sidecar.providers.http_provider import HttpProvider
 from sidecar.providers.json_text import request_body
 from sidecar.providers.lowering import LoweredTools, ProviderLimits, ToolLowering
 from sidecar.providers.options import ProviderOptions
-from sidecar.providers.refusals import Refusals
 
 API_VERSION = "2023-06-01"
 """Sent with every request; the only one that there is."""
@@ -49,14 +47,11 @@ MAX_PAGES = 10
 """More models than anybody offers."""
 
 
-class Anthropic:
-    """A provider that speaks the Messages API. One per configured name; it keeps its connections open."""
+class Anthropic(HttpProvider[WireConversation]):
+    """A provider that speaks the Messages API."""
 
     def __init__(self, name: str, options: ProviderOptions) -> None:
-        self.name = name
-        self.context_tokens = options.context_tokens
-        self._options = options
-        self._api = HttpApi(
+        api = HttpApi(
             name,
             options,
             what="a Messages API",
@@ -64,23 +59,9 @@ class Anthropic:
             authorization=_authorization,
             headers={"anthropic-version": API_VERSION},
         )
-        self._lowering = ToolLowering(LIMITS, written_tool)
-        self._writer = ConversationWriter(name, LIMITS)
-        self._refusals = Refusals(name)
+        writer = ConversationWriter(name, LIMITS)
+        super().__init__(name, options, api=api, lowering=ToolLowering(LIMITS, written_tool), writer=writer)
         self._most_tokens: dict[str, int] = {}
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelPiece, None]:
-        """See `Provider.stream`. Raises ConfigurationError, too: keys are looked up when they are needed."""
-        lowered = self._lowering.lower(request.tools)
-        written = self._writer.write(request, lowered.wire_name)
-        connection = await self._api.connected()
-        reader = EventReader(connection.endpoint, model=request.model, registry_names=lowered.registry_names)
-        answer = await self._asked(connection, request, written, lowered)
-        warnings = (*lowered.warnings, *written.warnings, *self._left_out(request))
-        idle_secs = self._options.idle_limit_secs
-        async with aclosing(pieces_of(answer, reader, warnings=warnings, idle_secs=idle_secs)) as pieces:
-            async for piece in pieces:
-                yield piece
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """What `GET /v1/models` tells, all pages of it."""
@@ -99,21 +80,20 @@ class Anthropic:
             query["after_id"] = str(page["last_id"])
         return tuple(models)
 
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await self._api.aclose()
-
     # The request ----------------------------------------------------------------------------------------
 
+    def _reader(self, endpoint: Endpoint, model: str, registry_names: Mapping[str, str]) -> EventReader:
+        return EventReader(endpoint, model=model, registry_names=registry_names)
+
     async def _asked(
-        self, connection: Connection, request: ModelRequest, conversation: WireConversation, tools: LoweredTools
+        self, connection: Connection, request: ModelRequest, written: WireConversation, tools: LoweredTools
     ) -> Answer:
         """The answer to the request, made again where the model says that it takes less of something."""
         room: int | None = None
         while True:
             parameters = self._parameters(request, room)
             try:
-                body = encoded(parameters, conversation, tools)
+                body = encoded(parameters, written, tools)
                 return await connection.post(self._api.url("messages"), body, model=request.model)
             except ModelError as error:
                 is_ours = request.max_output_tokens is None and "max_tokens" not in self._added
@@ -162,11 +142,7 @@ class Anthropic:
 
     def _model(self, entry: JsonObject) -> ModelInfo:
         size = entry.get("max_input_tokens")
-        return ModelInfo(
-            model=f"{self.name}/{entry['id']}",
-            provider=self.name,
-            context_tokens=self.context_tokens or (size if type(size) is int and size > 0 else None),
-        )
+        return self._info(entry["id"], size if type(size) is int and size > 0 else None)
 
 
 def endpoint_url(base_url: str) -> str:

@@ -6,8 +6,7 @@ ties them to HTTP, and what adapts the request to servers that know fewer parame
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,17 +15,16 @@ from attrs import evolve
 from sidecar.protocol.errors import ModelError
 from sidecar.protocol.messages import ModelInfo
 from sidecar.protocol.values import JsonObject, ToolDefinition
-from sidecar.providers.answering import pieces_of
-from sidecar.providers.base import ModelPiece, ModelRequest, WarningPiece
-from sidecar.providers.failures import unreadable
+from sidecar.providers.base import ModelRequest, WarningPiece
+from sidecar.providers.failures import Endpoint, unreadable
 from sidecar.providers.http_api import HttpApi, required_base_url
 from sidecar.providers.http_client import Answer, Connection
+from sidecar.providers.http_provider import HttpProvider
 from sidecar.providers.json_text import request_body
 from sidecar.providers.lowering import LoweredTools, ProviderLimits, ToolLowering
 from sidecar.providers.openai_chunks import ChunkReader
 from sidecar.providers.openai_messages import ConversationWriter, WireMessages
 from sidecar.providers.options import ProviderOptions
-from sidecar.providers.refusals import Refusals
 
 LIMITS = ProviderLimits(
     call_ids=re.compile(r"[A-Za-z0-9_.:-]{1,40}"),  # OpenAI refuses longer ones; other servers' are twice as long.
@@ -41,37 +39,20 @@ _OPTIONAL_PARAMETERS = ("stream_options", "max_tokens", "max_completion_tokens",
 """What a server may refuse, to be asked again without it."""
 
 
-class OpenAIChat:
-    """A provider that speaks Chat Completions. One per configured name; it keeps its connections open."""
+class OpenAIChat(HttpProvider[WireMessages]):
+    """A provider that speaks Chat Completions."""
 
     def __init__(self, name: str, options: ProviderOptions) -> None:
-        self.name = name
-        self.context_tokens = options.context_tokens
-        self._options = options
-        self._api = HttpApi(
+        api = HttpApi(
             name,
             options,
             what="a Chat Completions API",
             base_url=endpoint_url(required_base_url(name, options)),
             authorization=lambda key, base_url: {"authorization": f"Bearer {key}"},
         )
-        self.limits = OPENAI_LIMITS if self._is_openai else LIMITS
-        self._lowering = ToolLowering(self.limits, written_tool)
-        self._writer = ConversationWriter(name, self.limits)
-        self._refusals = Refusals(name)
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelPiece, None]:
-        """See `Provider.stream`. Raises ConfigurationError, too: keys are looked up when they are needed."""
-        lowered = self._lowering.lower(request.tools)
-        written = self._writer.write(request, lowered.wire_name)
-        connection = await self._api.connected()
-        reader = ChunkReader(connection.endpoint, model=request.model, registry_names=lowered.registry_names)
-        answer = await self._asked(connection, request, written, lowered)
-        warnings = (*lowered.warnings, *written.warnings, *self._left_out(request))
-        idle_secs = self._options.idle_limit_secs
-        async with aclosing(pieces_of(answer, reader, warnings=warnings, idle_secs=idle_secs)) as pieces:
-            async for piece in pieces:
-                yield piece
+        self.limits = OPENAI_LIMITS if _is_openai(api.base_url) else LIMITS
+        writer = ConversationWriter(name, self.limits)
+        super().__init__(name, options, api=api, lowering=ToolLowering(self.limits, written_tool), writer=writer)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """What `GET /models` tells, with the context's size where the server says it."""
@@ -83,14 +64,13 @@ class OpenAIChat:
             raise unreadable(connection.endpoint, "JSON that is no list of models", said, retryable=False)
         return tuple(self._model(entry) for entry in entries if isinstance(entry, dict) and entry.get("id"))
 
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await self._api.aclose()
-
     # The request ----------------------------------------------------------------------------------------
 
+    def _reader(self, endpoint: Endpoint, model: str, registry_names: Mapping[str, str]) -> ChunkReader:
+        return ChunkReader(endpoint, model=model, registry_names=registry_names)
+
     async def _asked(
-        self, connection: Connection, request: ModelRequest, messages: WireMessages, tools: LoweredTools
+        self, connection: Connection, request: ModelRequest, written: WireMessages, tools: LoweredTools
     ) -> Answer:
         """The answer to the request, made again without a parameter that the server refuses to know.
 
@@ -100,7 +80,7 @@ class OpenAIChat:
         while True:
             body = self._parameters(request)
             try:
-                return await connection.post(url, encoded(body, messages, tools), model=request.model)
+                return await connection.post(url, encoded(body, written, tools), model=request.model)
             except ModelError as error:
                 sent = (name for name in _OPTIONAL_PARAMETERS if name in body)
                 if not self._refusals.note(request.model, error, sent):
@@ -123,15 +103,10 @@ class OpenAIChat:
         that reason. Whichever is refused, the other one is tried.
         """
         names = ("max_tokens", "max_completion_tokens")
-        if self._is_openai:
+        if _is_openai(self._api.base_url):
             names = ("max_completion_tokens", "max_tokens")
         refused = self._refusals.of(model)
         return next((name for name in names if name not in refused), None)
-
-    @property
-    def _is_openai(self) -> bool:
-        host = urlsplit(self._api.base_url).hostname or ""
-        return host == "api.openai.com" or host.endswith(".openai.azure.com")
 
     def _left_out(self, request: ModelRequest) -> Iterator[WarningPiece]:
         refused = self._refusals.of(request.model)
@@ -146,11 +121,7 @@ class OpenAIChat:
         # OpenRouter, vLLM and Groq, in this order.
         said = (entry.get(name) for name in ("context_length", "max_model_len", "context_window"))
         context_tokens = next((size for size in said if type(size) is int and size > 0), None)
-        return ModelInfo(
-            model=f"{self.name}/{entry['id']}",
-            provider=self.name,
-            context_tokens=self.context_tokens or context_tokens,
-        )
+        return self._info(entry["id"], context_tokens)
 
 
 def endpoint_url(base_url: str, path: str = "") -> str:
@@ -170,3 +141,8 @@ def encoded(parameters: JsonObject, messages: WireMessages, tools: LoweredTools)
     """The body of a request."""
     listed = {"messages": messages.texts, **({"tools": tools.texts} if tools.texts else {})}
     return request_body(parameters, listed)
+
+
+def _is_openai(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    return host == "api.openai.com" or host.endswith(".openai.azure.com")

@@ -7,7 +7,6 @@ API does, or stricter.
 
 import json
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 import pytest
@@ -32,9 +31,9 @@ from sidecar.providers.lowering import wire_call_id, wire_name
 from tests.harness.anthropic_dialect import redacted, text, thinking, tool_use
 from tests.harness.anthropic_strictness import complaints
 from tests.harness.asking import anthropic_at, asks, called, pieces_of, result, tool
+from tests.harness.conversations import IMAGE, THE_SKY, contents, histories
 from tests.harness.model_server import ScriptedModel, says
 
-IMAGE = ImageBlock(data="aW1hZ2U=", mime_type="image/png")
 IMAGE_BLOCK = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aW1hZ2U="}}
 MARK = {"cache_control": {"type": "ephemeral"}}
 
@@ -69,19 +68,7 @@ def thought(*blocks: Any, provider: str = "claude", **fields: Any) -> Message:
 
 
 def test_a_whole_conversation_with_tools() -> None:
-    both = (
-        ToolCall(call_id="c1", tool_name="look", input={"at": "ciel é"}),
-        ToolCall(call_id="c2", tool_name="files.read", input={}),
-    )
-    assert written(
-        "what is there?",
-        Message(role="assistant", content="Let me see.", tool_calls=both, reasoning="hm"),
-        result("blue", "c1"),
-        result("error: no such file", "c2", "files.read", is_error=True),
-        Message(role="assistant", content="The sky."),
-        "thanks",
-        system="Be brief.",
-    ) == [
+    assert written(*THE_SKY, system="Be brief.") == [
         {"role": "user", "content": [text("what is there?")]},
         {
             "role": "assistant",
@@ -300,38 +287,20 @@ def test_thoughts_without_an_answer_are_not_sent() -> None:
 
 # Anything -----------------------------------------------------------------------------------------------
 
-BLOCKS = st.one_of(
-    st.builds(TextBlock, text=st.text(max_size=5)),
-    st.just(IMAGE),
-    st.just(AudioBlock(data="eA==", mime_type="audio/ogg")),
-    st.just(ResourceBlock(resource={"uri": "file:///a", "mimeType": "image/png", "blob": "aW1hZ2U="})),
-)
-CONTENT = st.text(max_size=5) | st.lists(BLOCKS, max_size=3).map(tuple)
 SAID = st.text(min_size=1, max_size=5).map(lambda said: f"{said}.")
 OWN = st.lists(
     st.sampled_from([thinking("hm"), redacted(), {"textCharacters": 2}, {"call": 0}, {"call": 1}]), max_size=5
 )
 
 
-@st.composite
-def conversations(draw: st.DrawFn) -> list[Message]:
-    """Valid history, as the loop keeps it: any content, any number of calls, each with its result."""
-    messages, numbers = [Message(role="user", content=draw(SAID))], count(1)
-    for _ in range(draw(st.integers(0, 4))):
-        names = draw(st.lists(st.sampled_from(["look", "a.b"]), max_size=3))
-        ids = [f"{draw(st.sampled_from(['c', 'c.:', 'x' * 70]))}{next(numbers)}" for _ in names]
-        calls = tuple(ToolCall(call_id=i, tool_name=n, input={}) for i, n in zip(ids, names, strict=True))
-        messages.append(thought(*draw(OWN), content=draw(CONTENT), tool_calls=calls or None))
-        messages += [
-            result(draw(CONTENT), call.call_id, call.tool_name, is_error=draw(st.sampled_from([None, True])))
-            for call in calls
-        ]
-        if draw(st.booleans()) or not calls:
-            messages.append(Message(role=draw(st.sampled_from(["user", "system"])), content=draw(SAID)))
-            messages.append(Message(role="user", content="go on"))
-    return messages
+HISTORIES = histories(
+    said=SAID,
+    content=contents(min_size=0),
+    ids=["c", "c.:", "x" * 70],
+    extras=OWN.map(lambda blocks: ProviderExtras(provider="claude", data={"blocks": blocks})),
+)
 
 
-@given(conversations())
+@given(HISTORIES)
 def test_valid_history_is_taken_by_the_api(messages: list[Message]) -> None:
     written(*messages)

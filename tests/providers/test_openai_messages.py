@@ -5,7 +5,6 @@ Each written conversation is checked as the strictest providers do.
 """
 
 import json
-from itertools import count
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from sidecar.protocol.values import (
     AudioBlock,
     ContentBlock,
-    ImageBlock,
     Message,
     ProviderExtras,
     ResourceBlock,
@@ -29,10 +27,10 @@ from sidecar.providers.lowering import wire_call_id, wire_name
 from sidecar.providers.openai_chat import LIMITS
 from sidecar.providers.openai_messages import ConversationWriter
 from tests.harness.asking import asks, called, pieces_of, provider_at, result, tool
+from tests.harness.conversations import IMAGE, THE_SKY, contents, histories
 from tests.harness.model_server import ScriptedModel, says
 from tests.harness.model_strictness import complaints
 
-IMAGE = ImageBlock(data="aW1hZ2U=", mime_type="image/png")
 IMAGE_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aW1hZ2U="}}
 
 
@@ -58,19 +56,7 @@ def user_content(*blocks: ContentBlock) -> Any:
 
 
 def test_a_whole_conversation_with_tools() -> None:
-    both = (
-        ToolCall(call_id="c1", tool_name="look", input={"at": "ciel é"}),
-        ToolCall(call_id="c2", tool_name="files.read", input={}),
-    )
-    assert written(
-        "what is there?",
-        Message(role="assistant", content="Let me see.", tool_calls=both, reasoning="hm"),
-        result("blue", "c1"),
-        result("error: no such file", "c2", "files.read"),
-        Message(role="assistant", content="The sky."),
-        "thanks",
-        system="Be brief.",
-    ) == [
+    assert written(*THE_SKY, system="Be brief.") == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "what is there?"},
         {
@@ -227,35 +213,9 @@ async def test_warnings_about_tools_come_before_the_answer() -> None:
     assert isinstance(pieces[0], WarningPiece) and isinstance(pieces[1], WarningPiece)
 
 
-BLOCKS = st.one_of(
-    st.builds(TextBlock, text=st.text(min_size=1, max_size=5)),
-    st.just(IMAGE),
-    st.just(AudioBlock(data="eA==", mime_type="audio/ogg")),
-    st.just(ResourceBlock(resource={"uri": "file:///a", "mimeType": "image/png", "blob": "aW1hZ2U="})),
-)
-CONTENT = st.text(min_size=1, max_size=5) | st.lists(BLOCKS, min_size=1, max_size=3).map(tuple)
+CONTENT = contents(min_size=1)
 
 
-@st.composite
-def conversations(draw: st.DrawFn) -> list[Message]:
-    """Valid history, as the loop keeps it: any content, any number of calls, each with its result."""
-    messages, numbers = [Message(role="user", content=draw(CONTENT))], count(1)
-    for _ in range(draw(st.integers(0, 4))):
-        names = draw(st.lists(st.sampled_from(["look", "a.b"]), max_size=3))
-        ids = [f"{draw(st.sampled_from(['c', 'x' * 50]))}{next(numbers)}" for _ in names]
-        calls = tuple(ToolCall(call_id=i, tool_name=n, input={}) for i, n in zip(ids, names, strict=True))
-        messages.append(Message(role="assistant", content=draw(CONTENT), tool_calls=calls or None))
-        messages += [
-            Message(role="tool", content=draw(CONTENT), call_id=call.call_id, tool_name=call.tool_name)
-            for call in calls
-        ]
-        if draw(st.booleans()) or not calls:
-            messages.append(Message(role=draw(st.sampled_from(["user", "user", "system"])), content=draw(CONTENT)))
-            if messages[-1].role == "system":
-                messages.append(Message(role="user", content="go on"))
-    return messages
-
-
-@given(conversations())
+@given(histories(said=CONTENT, content=CONTENT, ids=["c", "x" * 50], extras=st.none()))
 def test_valid_history_is_taken_by_the_strictest_provider(messages: list[Message]) -> None:
     written(*messages)
