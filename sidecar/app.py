@@ -37,6 +37,7 @@ from sidecar.permissions.book import PermissionBook
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.messages import PermissionOptions
 from sidecar.protocol.values import JsonObject, ToolSource
+from sidecar.server.documents import EditorDocuments
 from sidecar.server.folders import Folders
 from sidecar.server.guard import take_standard_streams
 from sidecar.server.handlers import HANDLERS, LISTENERS
@@ -232,6 +233,7 @@ class _App:
             lending=lending,
             notices=notices,
             folders=folders,
+            documents=EditorDocuments(host),
             cycle=cycle_config(options.cycle),
             system=options.system,
             server_wait_secs=server_wait_secs(options),

@@ -190,6 +190,7 @@ class _Pipes(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         process = cast(asyncio.SubprocessTransport, transport)
         self._stdout = cast(asyncio.ReadTransport, process.get_pipe_transport(1))
+        self._stdout.set_protocol(_Stdout(self, self._stdout.get_protocol()))
 
     async def lines(self) -> Sequence[Line]:
         while not self._lines and not self._ended:
@@ -254,3 +255,20 @@ class _Pipes(asyncio.SubprocessProtocol):
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+class _Stdout(asyncio.Protocol):
+    """Hands on at once what comes on stdout, and its end to asyncio, which waits for that.
+
+    asyncio's own protocol puts everything off by a turn of the loop; over a call that is a tenth of the time.
+    """
+
+    def __init__(self, pipes: _Pipes, asyncios_own: asyncio.BaseProtocol) -> None:
+        self._pipes = pipes
+        self._asyncios_own = asyncios_own
+
+    def data_received(self, data: bytes) -> None:
+        self._pipes.pipe_data_received(1, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._asyncios_own.connection_lost(exc)

@@ -1,9 +1,10 @@
 """The host as the rest of the sidecar sees it: what it can do, what it is told, what it is asked."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from attrs import frozen
+from pygls.workspace import TextDocument
 
 from sidecar.protocol.codec import DecodeError, decode, encode
 from sidecar.protocol.events import AgentEvent
@@ -18,8 +19,8 @@ from sidecar.server.unanswered import HostRefused, UnansweredRequests
 class HostCapabilities:
     """What the host said it can do; everything else it cannot.
 
-    `show_message`, `show_document` and `work_done_progress` are LSP's own (`window.showMessage`,
-    `window.showDocument`, `window.workDoneProgress`).
+    From `show_message` on they are LSP's own: `window.showMessage`, `window.showDocument`,
+    `window.workDoneProgress`, `workspace.applyEdit`, `workspace.workspaceEdit.documentChanges`.
     """
 
     approvals: bool = False
@@ -30,12 +31,15 @@ class HostCapabilities:
     show_message: bool = False
     show_document: bool = False
     work_done_progress: bool = False
+    apply_edit: bool = False
+    document_changes: bool = False
 
 
 def host_capabilities(capabilities: Any) -> HostCapabilities:
     """Reads LSP client capabilities. Whatever is not as expected is not there; nothing is an error."""
     ours = _object(_object(_object(capabilities).get("experimental")).get("agentSidecar"))
     window = _object(_object(capabilities).get("window"))
+    workspace = _object(_object(capabilities).get("workspace"))
     opted_out = ours.get("optOutEvents")
     return HostCapabilities(
         approvals=ours.get("approvals") is True,
@@ -47,6 +51,8 @@ def host_capabilities(capabilities: Any) -> HostCapabilities:
         show_message=window.get("showMessage") is not None and window.get("showMessage") is not False,
         show_document=_object(window.get("showDocument")).get("support") is True,
         work_done_progress=window.get("workDoneProgress") is True,
+        apply_edit=workspace.get("applyEdit") is True,
+        document_changes=_object(workspace.get("workspaceEdit")).get("documentChanges") is True,
     )
 
 
@@ -59,10 +65,20 @@ def _list(value: Any) -> list[Any]:
 
 
 class Host:
-    """The one host of this process. To be used from the event loop's thread."""
+    """The one host of this process. To be used from the event loop's thread.
 
-    def __init__(self, capabilities: HostCapabilities, outbox: Outbox, unanswered: UnansweredRequests) -> None:
+    `open_documents` gives the documents that it has open now, by URI, as pygls keeps them.
+    """
+
+    def __init__(
+        self,
+        capabilities: HostCapabilities,
+        outbox: Outbox,
+        unanswered: UnansweredRequests,
+        open_documents: Callable[[], Mapping[str, TextDocument]] = dict,
+    ) -> None:
         self.capabilities = capabilities
+        self.open_documents = open_documents
         self._outbox = outbox
         self._unanswered = unanswered
         outbox.opt_out_events = capabilities.opt_out_events

@@ -229,7 +229,8 @@ class SidecarProtocol(LspProtocol):
         self._phase = Phase.INITIALIZING
         params = read_initialize(raw)
         result = self.set_up_workspace(params)
-        host = Host(host_capabilities(params.capabilities), self.outbox, self.unanswered)
+        capabilities = host_capabilities(params.capabilities)
+        host = Host(capabilities, self.outbox, self.unanswered, lambda: self.workspace.text_documents)
         opened = await self._server.open(initialization(params), host)
         ours = agent_sidecar({*self._server.handlers, *self._server.listeners}, opened.models)
         result["capabilities"]["experimental"] = {"agentSidecar": ours}

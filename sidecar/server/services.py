@@ -9,6 +9,7 @@ from sidecar.agent.models import Models
 from sidecar.agent.sessions import Sessions
 from sidecar.mcp.manager import McpManager
 from sidecar.permissions.book import PermissionBook
+from sidecar.server.documents import EditorDocuments
 from sidecar.server.folders import Folders
 from sidecar.server.host import Host
 from sidecar.server.lending import Lending
@@ -37,6 +38,7 @@ class Services:
     lending: Lending
     notices: Notices
     folders: Folders
+    documents: EditorDocuments
     cycle: CycleConfig
     system: str | None
     server_wait_secs: float

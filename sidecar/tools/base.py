@@ -13,6 +13,7 @@ from sidecar.permissions.model import Permission
 from sidecar.protocol.errors import ToolError
 from sidecar.protocol.events import Warned
 from sidecar.protocol.values import JsonObject, ToolKind, ToolResult
+from sidecar.tools.documents import NO_DOCUMENTS, Documents
 from sidecar.tools.threads import from_thread
 
 T = TypeVar("T")
@@ -89,7 +90,8 @@ class ToolContext:
     """The second argument of `BaseTool.execute`. New fields may join; none will leave.
 
     `shared_state` lives as long as the run and is shared by its tools. `workspace` holds the folders that
-    file tools keep to, the first of them where relative paths start. `rule_arguments` are the arguments as the
+    file tools keep to, the first of them where relative paths start; `documents` those that an editor has open,
+    whose text may differ from what is on disk. `rule_arguments` are the arguments as the
     permission rules saw them; None where nothing was checked. `warn` tells the host what was mended or odd.
     """
 
@@ -100,6 +102,7 @@ class ToolContext:
     cancellation: CancellationToken = field(factory=CancellationToken)
     shared_state: dict[str, Any] = field(factory=dict)
     workspace: tuple[Path, ...] = ()
+    documents: Documents = NO_DOCUMENTS
     rule_arguments: JsonObject | None = None
     report: Progress = _no_progress
     question: Ask = _nobody_to_ask

@@ -162,6 +162,7 @@ class Call:
             cancellation=token,
             shared_state=scope.shared_state,
             workspace=scope.workspace,
+            documents=scope.documents,
             rule_arguments=self._seen_by_rules,
             report=self._reporting(watch, token),
             question=self._asking(watch),

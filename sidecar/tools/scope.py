@@ -13,6 +13,7 @@ from sidecar.protocol.messages import PermissionRule
 from sidecar.protocol.values import JsonObject, ToolCall, ToolInvocation
 from sidecar.tools.approval import ApprovalAnswer, Approve, nobody_approves
 from sidecar.tools.base import CancellationToken
+from sidecar.tools.documents import NO_DOCUMENTS, Documents
 
 
 async def _nobody_to_ask(call: ToolCall, prompt: str, schema: JsonObject | None) -> Any:
@@ -51,6 +52,7 @@ class InvocationScope:
     run_id: str | None = None
     trace_id: str = ""
     workspace: tuple[Path, ...] = ()
+    documents: Documents = NO_DOCUMENTS
     shared_state: dict[str, Any] = field(factory=dict)
     cancellation: CancellationToken = field(factory=CancellationToken)
     permissions: PermissionChecker | None = None

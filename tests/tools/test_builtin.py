@@ -318,7 +318,7 @@ async def test_a_version_of_a_file_that_is_gone_is_stale_and_makes_no_folder(pro
 async def test_what_is_no_text_is_not_overwritten(project: Project) -> None:
     (project.folder / "binary").write_bytes(b"\x7fELF\0\0")
     error = await project.error("write_file", path="binary", content="x")
-    assert error == "binary is binary, not text, so it was not overwritten"
+    assert error == "binary is binary, not text, so it was not changed"
     assert await project.error("write_file", path="src", content="x") == "src is a folder, not a file"
 
 

@@ -73,6 +73,7 @@ def invocation_scope(
         run_id=run_id,
         trace_id=run_id or uuid.uuid4().hex,
         workspace=services.workspace,
+        documents=services.documents,
         permissions=services.permissions.for_session(session_id),
         approve=services.questions.approve,
         ask=ask,

@@ -3,11 +3,11 @@
 from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
 from sidecar.tools.base import ToolContext
+from sidecar.tools.builtin.changing import RefusedChangeError, change_file
 from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, parameters
-from sidecar.tools.builtin.text_file import TextFile, UnfitFileError, locked, read, write
+from sidecar.tools.builtin.text_file import TextFile
 from sidecar.tools.builtin.unified_diff import DiffError, applied, unified_diff
-from sidecar.tools.builtin.write_file import stale
-from sidecar.tools.workspace import Place, spot_of
+from sidecar.tools.workspace import Place
 
 
 class EditError(Exception):
@@ -34,22 +34,24 @@ class EditFile(FileTool):
     required_permissions = (Permission.WRITE,)
 
     def run(self, place: Place, args: JsonObject, ctx: ToolContext) -> ToolResult:
+        count: int | None = None
+
+        def new_text(before: TextFile | None) -> str:
+            nonlocal count
+            assert before is not None, "only a file that is there is edited"
+            text, count = edited(before, args, place.shown)
+            return text
+
         try:
-            with locked(place), spot_of(place) as spot:
-                file = read(spot)
-                if refused := stale(place, file, args.get("version")):
-                    return refused
-                text, count = edited(file, args, place.shown)
-                version = write(spot, file.encoded(text), mode=file.mode)
-        except UnfitFileError as error:
-            return ToolResult.error(f"{place.shown} {error}, so it was not changed")
+            changed = change_file(place, ctx, new_text, wanted=args.get("version"))
+        except RefusedChangeError as refusal:
+            return refusal.result()
         except (EditError, DiffError) as error:
             return ToolResult.error(str(error))
-        diff = unified_diff(file.text, text, place.shown)
-        data: JsonObject = {"path": place.shown, "version": version, "diff": diff}
-        if count is not None:
-            data["replacements"] = count
-        head = f"{place.shown} was changed and is version {version} now"
+        assert changed.before is not None
+        diff = unified_diff(changed.before.text, changed.after, place.shown)
+        data = {**changed.described(place), "diff": diff, **({} if count is None else {"replacements": count})}
+        head = f"{place.shown} was changed and is version {changed.version} now"
         return ToolResult.success(data, content=(TextBlock(text=f"{head}\n{diff}"),))
 
 

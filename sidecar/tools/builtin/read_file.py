@@ -3,9 +3,10 @@
 from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
 from sidecar.tools.base import ToolContext
+from sidecar.tools.builtin.changing import file_at
 from sidecar.tools.builtin.file_tool import PATH, FileTool, parameters
-from sidecar.tools.builtin.large_file import Lines, read_lines
-from sidecar.tools.builtin.text_file import LargeFileError, TextFile, UnfitFileError, read
+from sidecar.tools.builtin.large_file import read_lines
+from sidecar.tools.builtin.text_file import LargeFileError, TextFile, UnfitFileError
 from sidecar.tools.workspace import Place, spot_of
 
 
@@ -42,15 +43,15 @@ class ReadFile(FileTool):
         if last is not None and first > last:
             return ToolResult.error(f"endLine {last} comes before startLine {first}")
         try:
-            with spot_of(place) as spot:
-                try:
-                    file = read(spot)
-                except LargeFileError as error:
-                    if "startLine" not in args and last is None:
-                        raise UnfitFileError(f"{error}; give startLine, and endLine") from None
-                    return _of_large(place, read_lines(spot, first, last))
+            file = file_at(place, ctx)
+        except LargeFileError as error:
+            if "startLine" not in args and last is None:
+                return ToolResult.error(f"{place.shown} {error}; give startLine, and endLine")
+            return _of_large(place, first, last)
         except UnfitFileError as error:
             return ToolResult.error(f"{place.shown} {error}")
+        if file is None:
+            raise FileNotFoundError
         return _of_whole(place, file, first, last)
 
 
@@ -71,7 +72,12 @@ def _of_whole(place: Place, file: TextFile, first: int, last: int | None) -> Too
     return _told(place, content, first, last, data, f" of {total}")
 
 
-def _of_large(place: Place, lines: Lines) -> ToolResult:
+def _of_large(place: Place, first: int, end: int | None) -> ToolResult:
+    try:
+        with spot_of(place) as spot:
+            lines = read_lines(spot, first, end)
+    except UnfitFileError as error:
+        return ToolResult.error(f"{place.shown} {error}")
     last = lines.first + lines.lines - 1
     data = {"bytes": lines.size_bytes, "version": lines.version}
     return _told(place, lines.text, lines.first, last, data, f" of a file of {lines.size_bytes} bytes")

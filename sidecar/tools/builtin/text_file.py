@@ -63,6 +63,11 @@ def read(spot: Spot) -> TextFile:
     return _decoded(raw, stat.S_IMODE(status.st_mode))
 
 
+def buffered(text: str) -> TextFile:
+    """The text of an editor's buffer, as a file would hold it. Raises UnfitFileError."""
+    return _decoded(text.encode("utf-8", "replace"), None)
+
+
 def read_if_there(spot: Spot) -> TextFile | None:
     """As `read`; None where there is nothing."""
     return read(spot) if spot.stat() is not None else None
@@ -107,7 +112,7 @@ _locks: "weakref.WeakValueDictionary[str, threading.Lock]" = weakref.WeakValueDi
 _locks_lock = threading.Lock()
 
 
-def _decoded(raw: bytes, mode: int) -> TextFile:
+def _decoded(raw: bytes, mode: int | None) -> TextFile:
     try:
         text, encoding = decoded(raw)
     except NoTextError as error:
