@@ -103,7 +103,7 @@ async def test_a_server_starts_however_oddly_or_fails_in_time(tmp_path: Path) ->
         got = dict(zip(STARTS, await asyncio.gather(*map(started, STARTS, STARTS.values())), strict=True))
     expected = {name: start.error for name, start in STARTS.items()}
     assert {name: error and error[: len(expected[name] or error)] for name, error in got.items()} == expected
-    assert living(int(pid) for name in STARTS for pid in (tmp_path / name).read_text().split()) == set()
+    assert living(int(pid) for pids in tmp_path.iterdir() for pid in pids.read_text().split()) == set()
 
 
 @pytest.mark.parametrize(("tool", "words"), [("banner", "after the banner"), ("stderr_flood", "flooded")])
