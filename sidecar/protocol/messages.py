@@ -498,6 +498,7 @@ class ServerInfo(Value):
     status: ServerStatus
     protocol_version: str | None = None
     server_info: JsonObject | None = None
+    offers: tuple[str, ...] | None = None
     tool_count: int = 0
     error: ServerFailure | None = None
     pid: int | None = None
@@ -659,6 +660,7 @@ class RequestApprovalParams(Value):
     reason: str
     title: str
     options: tuple[ApprovalOption, ...]
+    diff: str | None = None
     deadline_ms: int
 
 

@@ -139,6 +139,7 @@ class Questions:
             reason=question.reason,
             title=question.title,
             options=question.options,
+            diff=question.diff,
             deadline_ms=self._deadline_ms,
         )
         answer = await self._host.request("agent/requestApproval", params, self._deadline_secs)

@@ -18,6 +18,9 @@ WHOLE_BYTES = 600
 BEGINNING_CHARACTERS = 200
 """How much of a longer one is shown before its size and digest."""
 
+DIFF_LINES = 60
+"""How many lines of a change are shown before its size and digest. Own choice: what fits on a screen."""
+
 ARGUMENTS_SHOWN = 20
 """Further arguments are shown by their names, their size and their digest together."""
 
@@ -29,7 +32,7 @@ def shown_question(question: ApprovalQuestion) -> str:
         lines.append(f"Reason: {printable(question.reason)}")
     if question.permissions:
         lines.append(f"Permissions: {printable(', '.join(question.permissions))}")
-    return "\n".join([*lines, *_arguments(question.input)])
+    return "\n".join([*lines, *_arguments(question.input), *_change(question.diff)])
 
 
 def _arguments(arguments: JsonObject) -> list[str]:
@@ -45,6 +48,14 @@ def _arguments(arguments: JsonObject) -> list[str]:
             f"  and {len(rest)} more: {_long(names) if len(names) > WHOLE_BYTES else names} {_digest(text)}"
         )
     return lines
+
+
+def _change(diff: str | None) -> list[str]:
+    if not diff:
+        return []
+    lines = diff.rstrip("\n").split("\n")
+    shown = [f"  {printable(line)}" for line in lines[:DIFF_LINES]]
+    return ["Change:", *shown, *([f"  … {_digest(diff)}"] if len(lines) > DIFF_LINES else [])]
 
 
 def _value(value: Any) -> str:

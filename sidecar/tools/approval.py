@@ -31,6 +31,7 @@ class ApprovalQuestion:
     reason: str
     title: str
     options: tuple[ApprovalOption, ...]
+    diff: str | None = None
 
 
 @frozen(kw_only=True)
@@ -66,6 +67,7 @@ def question_about(
     *,
     session_id: str | None,
     run_id: str | None,
+    diff: str | None = None,
 ) -> ApprovalQuestion:
     """The question that `decision` makes necessary; `rule_arguments` are the arguments as rules see them."""
     return ApprovalQuestion(
@@ -78,6 +80,7 @@ def question_about(
         permissions=tuple(map(str, tool.required_permissions)),
         reason=decision.rule,
         title=_title(call),
+        diff=diff,
         options=_options(kept_rule(tool, rule_arguments), session_id),
     )
 

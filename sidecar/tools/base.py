@@ -181,6 +181,13 @@ class BaseTool(ABC):
         """How long, in all, this tool has waited for a person other than by `ctx`; no limit counts that."""
         return 0.0
 
+    async def preview(self, args: JsonObject, ctx: ToolContext) -> str | None:
+        """What the call would change, as a unified diff, for whoever is asked whether it may run. None: not said.
+
+        Changes nothing itself. Whatever it raises counts as None.
+        """
+        return None
+
     async def rule_arguments(self, args: JsonObject, workspace: tuple[Path, ...]) -> JsonObject:
         """The arguments as permission rules see them; a tool of files gives each path in its one true spelling.
 

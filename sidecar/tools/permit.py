@@ -20,13 +20,16 @@ from sidecar.tools.approval import (
     question_about,
     rule_to_keep,
 )
-from sidecar.tools.base import BaseTool
+from sidecar.tools.base import BaseTool, ToolContext
 from sidecar.tools.limits import Stragglers
 from sidecar.tools.output import compact
 from sidecar.tools.scope import InvocationScope
 
 WITHDRAWAL_SECS = 1.0
 """How long a cancelled call waits for the host to take the event that withdraws its question (own choice)."""
+
+PREVIEW_SECS = 3.0
+"""How long a tool may take to say what it would change, before the question is asked without (own choice)."""
 
 LONGEST_HINT_CHARS = 300
 
@@ -122,12 +125,23 @@ class Permit:
                 decision,
                 session_id=self._scope.session_id,
                 run_id=self._scope.run_id,
+                diff=await self._preview(call),
             )
             self._scope.audit(call, decision, None)
             answer = await self._ask(question, call, seen)
             if answer.by != "rule":  # Else a rule decides now, so look again which.
                 self._scope.audit(call, decision, answer)
                 return await self._follow(answer, question, call, seen, decision)
+
+    async def _preview(self, call: ToolCall) -> str | None:
+        """What the call would change, if the tool can say so in time."""
+        ctx = ToolContext(workspace=self._scope.workspace, documents=self._scope.documents)
+        try:
+            async with asyncio.timeout(PREVIEW_SECS):
+                return await self._tool.preview(call.input, ctx)
+        except Exception as error:  # noqa: BLE001  a question without a preview is still a question
+            logger.debug("no preview of a call of %s: %s", call.tool_name, type(error).__name__)
+            return None
 
     def _decision(self, call: ToolCall, seen: JsonObject) -> PermissionDecision:
         return decided(self._tool, call.tool_name, self._permissions, seen)

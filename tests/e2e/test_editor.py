@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from tests.harness.host import Host, sidecar
+from tests.harness.host import Host, RequestFailed, sidecar
 
 OPEN = {"permissions": {"allowed": ["read", "write"], "ask": []}}
 EDITS = types.ClientCapabilities(
@@ -93,6 +93,25 @@ async def test_an_edit_of_an_open_document_goes_through_the_editor(note: Path) -
     assert on_disk(note) == "one\ntwo\n"
     line = types.Range(start=types.Position(line=1, character=0), end=types.Position(line=2, character=0))
     assert editor.edits[0] == types.TextEdit(range=line, new_text="two, edited\n")
+
+
+async def test_a_question_about_an_edit_shows_what_it_would_change(note: Path) -> None:
+    async with sidecar(folders=[note.parent], lsp=EDITS) as host:
+        Editor(host, note, "one\ntwo, unsaved\n")
+        host.answers["agent/requestApproval"] = lambda asked: {"decision": "deny"}
+        for name, arguments in (
+            ("edit_file", {"oldText": "two", "newText": "2"}),
+            ("write_file", {"content": "one\n"}),
+            ("edit_file", {"oldText": "no such text", "newText": "2"}),
+        ):
+            with pytest.raises(RequestFailed):
+                await call(host, name, path="note.txt", **arguments)
+    head = "--- a/note.txt\n+++ b/note.txt\n@@ -1,2 "
+    assert [asked.get("diff") for _, asked in host.asked] == [
+        f"{head}+1,2 @@\n one\n-two, unsaved\n+2, unsaved\n",
+        f"{head}+1 @@\n one\n-two, unsaved\n",
+        None,
+    ]
 
 
 async def test_an_edit_of_what_has_changed_on_the_screen_is_refused(note: Path) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from sidecar.protocol.printable import printable
-from sidecar.server.shown import ARGUMENTS_SHOWN, BEGINNING_CHARACTERS, WHOLE_BYTES, shown_question
+from sidecar.server.shown import ARGUMENTS_SHOWN, BEGINNING_CHARACTERS, DIFF_LINES, WHOLE_BYTES, shown_question
 from sidecar.tools.approval import ApprovalQuestion
 
 
-def shown(**arguments: Any) -> list[str]:
-    """The lines about the arguments."""
+def shown(diff: str | None = None, **arguments: Any) -> list[str]:
+    """The lines about the arguments and the change."""
     question = ApprovalQuestion(
         request_id="q", session_id=None, run_id=None, call_id="c", tool_name="x", input=arguments,
-        permissions=(), reason="", title="Run x?", options=(),
+        permissions=(), reason="", title="Run x?", options=(), diff=diff,
     )  # fmt: skip
     return shown_question(question).splitlines()[2:]
 
@@ -34,6 +34,23 @@ def test_arguments_are_shown_by_name_as_json() -> None:
 
 def test_a_call_without_arguments_says_so() -> None:
     assert shown() == ["Arguments: none"]
+
+
+def test_a_change_is_shown_by_its_lines_with_nothing_hidden() -> None:
+    assert shown("@@ @@\n-a\n+b\u202e\x1b[8m\n") == [
+        "Arguments: none",
+        "Change:",
+        "  @@ @@",
+        "  -a",
+        r"  +b\u202e\u001b[8m",
+    ]
+
+
+def test_a_long_change_is_shown_by_its_beginning_its_size_and_its_digest() -> None:
+    diff = "+x\n" * (DIFF_LINES + 1)
+    digest = hashlib.sha256(diff.encode()).hexdigest()
+    assert shown(diff)[-1] == f"  … [{len(diff)} bytes in all, SHA-256 {digest}]"
+    assert len(shown(diff)) == DIFF_LINES + 3
 
 
 @pytest.mark.parametrize("length", [WHOLE_BYTES, 10])

@@ -3,10 +3,11 @@
 from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
 from sidecar.tools.base import ToolContext
-from sidecar.tools.builtin.changing import RefusedChangeError, change_file
+from sidecar.tools.builtin.changing import RefusedChangeError, change_file, file_at
 from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, parameters
 from sidecar.tools.builtin.text_file import TextFile
 from sidecar.tools.builtin.unified_diff import DiffError, applied, unified_diff
+from sidecar.tools.threads import in_thread
 from sidecar.tools.workspace import Place
 
 
@@ -32,6 +33,16 @@ class EditFile(FileTool):
         version=VERSION,
     )
     required_permissions = (Permission.WRITE,)
+
+    async def preview(self, args: JsonObject, ctx: ToolContext) -> str | None:
+        return await in_thread(self._preview, args, ctx)
+
+    def _preview(self, args: JsonObject, ctx: ToolContext) -> str | None:
+        place = self.permitted_place(args, ctx)
+        before = file_at(place, ctx)
+        if before is None:
+            return None
+        return unified_diff(before.text, edited(before, args, place.shown)[0], place.shown)
 
     def run(self, place: Place, args: JsonObject, ctx: ToolContext) -> ToolResult:
         count: int | None = None

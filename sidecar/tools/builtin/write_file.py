@@ -3,8 +3,11 @@
 from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, ToolResult
 from sidecar.tools.base import ToolContext
-from sidecar.tools.builtin.changing import RefusedChangeError, change_file
+from sidecar.tools.builtin.changing import RefusedChangeError, change_file, file_at
 from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, parameters
+from sidecar.tools.builtin.text_file import TextFile
+from sidecar.tools.builtin.unified_diff import unified_diff
+from sidecar.tools.threads import in_thread
 from sidecar.tools.workspace import Place
 
 
@@ -24,6 +27,14 @@ class WriteFile(FileTool):
     )
     required_permissions = (Permission.WRITE,)
 
+    async def preview(self, args: JsonObject, ctx: ToolContext) -> str | None:
+        return await in_thread(self._preview, args, ctx)
+
+    def _preview(self, args: JsonObject, ctx: ToolContext) -> str:
+        place = self.permitted_place(args, ctx)
+        before = _before(place, ctx)
+        return unified_diff(before.text if before else "", args["content"], place.shown)
+
     def run(self, place: Place, args: JsonObject, ctx: ToolContext) -> ToolResult:
         try:
             changed = change_file(
@@ -34,3 +45,10 @@ class WriteFile(FileTool):
         return ToolResult.success(
             {**changed.described(place), "bytes": changed.size_bytes, "created": changed.before is None}
         )
+
+
+def _before(place: Place, ctx: ToolContext) -> TextFile | None:
+    try:
+        return file_at(place, ctx)
+    except FileNotFoundError:  # Nor is its folder there.
+        return None
