@@ -47,6 +47,13 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, data: bytes, said: str) -
     assert fault(tmp_path, data).startswith(said)
 
 
+def test_a_file_cannot_trust_every_workspace_there_is(tmp_path: Path) -> None:
+    said = fault(tmp_path, b'model = "a/b"\ntrustWorkspace = true\n')
+    assert said.startswith("2: trustWorkspace: is for a host to say") and "agent-sidecar trust FOLDER" in said
+    (tmp_path / "config.toml").write_bytes(b"trustWorkspace = false")
+    assert read_user_file(tmp_path / "config.toml", required=True)["trustWorkspace"] is False
+
+
 def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_bytes(b'\xef\xbb\xbfmodel = "a/b"')

@@ -68,7 +68,7 @@ def read_workspace(folder: Path) -> WorkspaceFiles:
     """The files of a workspace; one that is broken takes no other along. Never raises for what a file holds."""
     try:
         folder = folder.resolve(strict=True)
-    except (OSError, RuntimeError):  # Not there, or a link that leads to itself.
+    except (OSError, RuntimeError, ValueError):  # Not there, a link that leads to itself, no path at all.
         return WorkspaceFiles(folder=folder)
     files: list[WorkspaceFile] = []
     refused: list[str] = []

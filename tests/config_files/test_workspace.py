@@ -67,6 +67,7 @@ def test_files_without_servers_and_settings_say_nothing(folder: Path, held: Any)
 def test_a_folder_that_is_not_there_says_nothing(folder: Path) -> None:
     assert not read_workspace(folder / "gone").says_something
     assert not read_workspace(write(folder, "file", "x")).says_something
+    assert not read_workspace(folder / "\0").says_something
 
 
 def test_what_leads_elsewhere_or_cannot_be_read_whole_is_refused(folder: Path, tmp_path: Path) -> None:
