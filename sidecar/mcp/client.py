@@ -65,15 +65,16 @@ class Client:
     ) -> None:
         self.name = name
         self.server = server
+        self._duties = duties or Duties.none()
         self._start = Start(
             name=name,
             server=server,
             folder=folder or Path.cwd(),
             environ=os.environ if environ is None else environ,
             inputs=inputs,
+            on_secrets=self._duties.hide,
             authorization=authorization,
         )
-        self._duties = duties or Duties.none()
         self._verdicts = verdicts or Verdicts()
         self._on_warning = on_warning
         self._warned: set[str] = set()

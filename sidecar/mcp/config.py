@@ -166,8 +166,13 @@ def plan_launch(
     if program is None:
         raise _no_program(server.command, path)
     secrets = (*inputs, *(value for name, value in own.items() if value and _SECRET_NAME.search(name)))
-    secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
+    secrets = tuple(filter(is_secret, secrets))
     return Launch(program=program, args=server.args, environ=child, folder=cwd, secrets=secrets)
+
+
+def is_secret(text: str) -> bool:
+    """Whether a text is long enough to be hidden wherever it occurs."""
+    return len(text) >= _SHORTEST_SECRET
 
 
 def _check_launchable(server: StdioServer, path: str, folder: Path) -> None:

@@ -8,7 +8,7 @@ not declared, and refused.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -154,6 +154,11 @@ class Duties:
                     self._changes.add("resource", uri)
             case "notifications/elicitation/complete":
                 self._page_done(params.get("elicitationId"))
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """What must not show where we pass on what the server writes."""
+        if self._log is not None:
+            self._log.hide(secrets)
 
     def close(self) -> None:
         """Nothing is told any more."""

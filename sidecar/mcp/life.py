@@ -1,13 +1,13 @@
 """A server while it is there: its transport, the conversation over it, and the task that reads."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from attrs import frozen
 
 from sidecar.mcp.authorization import Authorization
-from sidecar.mcp.config import HttpServer, Server, StdioServer, path_of, plan_launch
+from sidecar.mcp.config import HttpServer, Server, StdioServer, is_secret, path_of, plan_launch
 from sidecar.mcp.connection import Connection, Reply
 from sidecar.mcp.pending import Heard
 from sidecar.mcp.process import ServerProcess
@@ -19,7 +19,7 @@ from sidecar.protocol.errors import ConfigurationError
 @frozen(kw_only=True, eq=False)
 class Start:
     """How a server is started. `inputs` are what a person gave for its entry: secrets. `authorization` holds the
-    right to use one that is reached over HTTP.
+    right to use one that is reached over HTTP. `on_secrets` hears what must not show in what the server writes.
 
     Relative paths in `server` start at `folder`. Placeholders in it are not expanded.
     """
@@ -29,6 +29,7 @@ class Start:
     folder: Path
     environ: Mapping[str, str]
     inputs: tuple[str, ...]
+    on_secrets: Callable[[Iterable[str]], None]
     authorization: Authorization | None = None
 
 
@@ -98,6 +99,7 @@ async def _start_process(start: Start, server: StdioServer, tail: Tail) -> Serve
     path = path_of(start.name)
     launch = plan_launch(server, path=path, environ=start.environ, folder=start.folder, inputs=start.inputs)
     tail.hide(launch.secrets)
+    start.on_secrets(launch.secrets)
     try:
         return await ServerProcess.start(launch, tail)
     except (OSError, ValueError) as error:
@@ -108,6 +110,7 @@ async def _start_process(start: Start, server: StdioServer, tail: Tail) -> Serve
 
 async def _open_http(start: Start, server: HttpServer) -> Transport:
     """httpx takes 90 ms to import, which only those pay who have such a server."""
+    start.on_secrets((*start.inputs, *filter(is_secret, server.headers.values())))
     if server.type == "sse":
         from sidecar.mcp.http_sse_transport import open_sse  # noqa: PLC0415
 

@@ -332,6 +332,7 @@ class SupervisedServer:
             "ready",
             protocol_version=client.protocol_version,
             server_info=client.server_info,
+            offers=tuple(sorted(client.session.capabilities)),
             tool_count=len(tools),
             pid=client.pid,
         )

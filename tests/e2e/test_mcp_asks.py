@@ -354,6 +354,15 @@ async def test_what_a_server_writes_is_told_to_the_host_and_never_as_an_error(bo
     ]
 
 
+async def test_no_secret_of_a_server_shows_in_what_it_writes(host: Host) -> None:
+    async with box_in(host, env={"API_TOKEN": "s3cr3t-value"}) as box:
+        await box.tell(
+            "notifications/message", {"level": "info", "logger": "s3cr3t-value", "data": "s3cr3t-value!"}
+        )
+        await host.wait_for(lambda: lines(box))
+        assert lines(box) == [(types.MessageType.Info, "(***): info: ***!")]
+
+
 async def test_a_server_that_writes_too_fast_is_counted_only(box: Box) -> None:
     await box.tell("notifications/message", *({"level": "info", "data": str(n)} for n in range(5 * MAX_BURST)))
     await box.host.wait_for(lambda: len(lines(box)) >= MAX_BURST)

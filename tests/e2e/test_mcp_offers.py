@@ -55,6 +55,8 @@ def tool_messages(model: ScriptedModel) -> list[Json]:
 async def test_a_host_reaches_all_that_a_server_offers(box: Box) -> None:
     resources = (await box.request("mcp/resources"))["resources"]
     assert [entry["uri"] for entry in resources] == ["doc://1", "doc://2", "doc://3"]
+    listed = {server["name"]: server for server in (await box.host.request("mcp/list"))["servers"]}
+    assert listed[box.name]["offers"] == ["completions", "logging", "prompts", "resources", "tools"]
     assert resources[1] == {"uri": "doc://2", "name": "page 2", "mimeType": "text/plain", "x-own": [2]}
     assert await box.request("mcp/resourceTemplates") == {
         "resourceTemplates": [{"uriTemplate": "doc://{number}", "name": "any page"}]
@@ -116,6 +118,17 @@ async def test_what_cannot_be_had_is_refused_with_its_reason(host: Host) -> None
     with pytest.raises(RequestFailed) as failed:
         await host.request("mcp/readResource", {"server": "box", "uri": "doc://gone"})
     assert failed.value.data == {"kind": "notFound", "server": "box", "uri": "doc://gone"}
+
+
+async def test_a_server_hears_that_nobody_waits_for_a_resource_any_more(box: Box) -> None:
+    reading = box.host.send("mcp/readResource", {"server": box.name, "uri": "doc://never"}, request_id="read-1")
+    await box.told("received", {"method": "resources/read", "count": 1})
+    box.host.notify("$/cancelRequest", {"id": "read-1"})
+    with pytest.raises(RequestFailed) as failed:
+        await reading
+    assert failed.value.code == -32800
+    (cancelled,) = await box.told("received", {"method": "notifications/cancelled", "count": 1})
+    assert "requestId" in cancelled
 
 
 async def test_a_log_level_is_kept_when_the_server_is_restarted(box: Box) -> None:

@@ -117,6 +117,8 @@ def read_resource(server: Server, params: Json) -> Json:
             raise Refused(-32603, "not for you")
         case "doc://nothing":
             return {}
+        case "doc://never":
+            threading.Event().wait()
         case "doc://picture":
             return {"contents": [{"uri": uri, "mimeType": "image/png", "blob": PIXEL}]}
     return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": f"text of {uri}"}]}

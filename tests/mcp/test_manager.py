@@ -83,6 +83,7 @@ async def test_a_server_becomes_ready_and_its_tools_come_with_it() -> None:
             status="ready",
             protocol_version="2025-11-25",
             server_info={"name": "harness", "version": "1"},
+            offers=("tools",),
             tool_count=len(TOOLS),
             pid=info.pid,
         )
