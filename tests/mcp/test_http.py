@@ -4,19 +4,22 @@ basic/transports/streamable-http; limits and leniency are our own choice."""
 import asyncio
 import contextlib
 import itertools
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
 
+from sidecar.mcp.authorization import Authorization
 from sidecar.mcp.client import Client
 from sidecar.mcp.config import HttpServer, decode_server
 from sidecar.mcp.connection import Connection
 from sidecar.mcp.http_transport import open_http
 from sidecar.mcp.tail import Tail
+from sidecar.mcp.transport import Outgoing, SessionLostError
 from sidecar.protocol.errors import SidecarError, ToolError
-from tests.harness.mcp_http_faults import raw
+from tests.harness.mcp_http_faults import raw, streamed
 from tests.harness.mcp_http_server import (
     MALFORMED,
     MIRRORED,
@@ -47,6 +50,24 @@ async def failure(server: McpHttpServer | str, **fields: Any) -> SidecarError:
         await asyncio.wait_for(client.connect(), BOUND_SECS)
     await client.close()
     return caught.value
+
+
+@contextlib.asynccontextmanager
+async def speaking(server: McpHttpServer, tokens: Authorization | None = None) -> AsyncIterator[Connection]:
+    """A connection to a server, without a client on top."""
+    transport = await open_http("s", HttpServer(url=server.url), authorization=tokens)
+    connection = Connection(
+        transport,
+        server="s",
+        timeout_secs=BOUND_SECS,
+        tail=Tail(),
+        replies={},
+        on_notification=lambda method, params: None,
+    )
+    reading = asyncio.create_task(connection.read())
+    yield connection
+    await transport.close()
+    await reading
 
 
 # What is sent -------------------------------------------------------------------------------------------
@@ -296,6 +317,14 @@ async def test_an_answer_may_come_on_the_stream_of_the_servers_own_messages() ->
         assert await calling == "later"
 
 
+async def test_a_stream_that_stays_open_behind_its_answer_is_closed() -> None:
+    left_open = streamed(b"data: OK\n\n", is_ended=False)
+    async with McpHttpServer(faults={"left open": left_open}) as server, http_client(server) as client:
+        assert await call(client, "fault", kind="left open") == "ok"
+        async with asyncio.timeout(BOUND_SECS):
+            await server.all("tools/call")[0].disconnected.wait()
+
+
 # Giving up ----------------------------------------------------------------------------------------------
 
 
@@ -325,6 +354,48 @@ async def test_a_server_that_was_restarted_gets_a_new_session_and_the_calls_agai
         assert await asyncio.gather(*(call(client, text=word) for word in words)) == words
         assert len(server.all("initialize")) == 2
         assert len(server.sessions) == 1
+
+
+async def test_nothing_is_asked_in_a_session_that_is_lost() -> None:
+    async with McpHttpServer() as server, speaking(server) as connection:
+        await connection.request("initialize", {})
+        server.sessions.clear()
+        for _ in range(3):
+            with pytest.raises(SessionLostError):
+                await connection.request("tools/list")
+        assert len(server.all("tools/list")) == 1
+        await connection.request("initialize", {})
+        await connection.request("tools/list")
+
+
+async def test_a_server_that_sends_more_than_is_taken_is_read_no_further() -> None:
+    async def flood(wire: Wire, seen: Seen) -> None:
+        await wire.stream()
+        while len(sent) < 1000:
+            await wire.event(
+                {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x" * 2**18}}
+            )
+            sent.append(1)
+
+    sent: list[int] = []
+    async with McpHttpServer(faults={"flood": flood}) as server:
+        transport = await open_http("s", HttpServer(url=server.url))
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize"}).encode()
+        transport.send(Outgoing(body, 1, "initialize"))
+        await transport.receive()
+        params = {"name": "fault", "arguments": {"kind": "flood"}}
+        body = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}).encode()
+        transport.send(Outgoing(body, 2, "tools/call", params))
+        seen = await server.received("tools/call")
+        before = -1
+        async with asyncio.timeout(BOUND_SECS):
+            while before != len(sent) or not sent:  # Until the pipe between the two is full.
+                before = len(sent)
+                for _ in range(200):
+                    await asyncio.sleep(0)
+        assert len(sent) < 200
+        assert not seen.disconnected.is_set()
+        await transport.close()
 
 
 async def test_a_server_that_forgets_every_session_fails_the_call() -> None:
@@ -369,22 +440,14 @@ async def test_closing_does_not_wait_for_the_server(manner: str) -> None:
 async def test_what_the_server_has_not_taken_is_counted_until_it_has() -> None:
     async with McpHttpServer() as server:
         transport = await open_http("s", HttpServer(url=server.url))
-        connection = Connection(
-            transport,
-            server="s",
-            timeout_secs=BOUND_SECS,
-            tail=Tail(),
-            replies={},
-            on_notification=lambda method, params: None,
-        )
-        reading = asyncio.create_task(connection.read())
-        asking = asyncio.create_task(connection.request("initialize", {"protocolVersion": "x" * 1000}))
+        transport.send(Outgoing(b'{"method":"initialize","id":1}' + b" " * 1000, 1, "initialize"))
         await server.received("initialize")
         assert transport.unsent_bytes > 1000
-        await asking
+        await transport.receive()
         assert transport.unsent_bytes == 0
         transport.kill()
-        await asyncio.wait_for(reading, BOUND_SECS)
+        while await asyncio.wait_for(transport.receive(), BOUND_SECS):
+            pass
         await transport.close()
 
 
@@ -469,23 +532,6 @@ class Tokens:
             self._tokens.pop(0)
             return True
         return False
-
-
-@contextlib.asynccontextmanager
-async def speaking(server: McpHttpServer, tokens: Tokens) -> Any:
-    transport = await open_http("s", HttpServer(url=server.url), authorization=tokens)
-    connection = Connection(
-        transport,
-        server="s",
-        timeout_secs=BOUND_SECS,
-        tail=Tail(),
-        replies={},
-        on_notification=lambda method, params: None,
-    )
-    reading = asyncio.create_task(connection.read())
-    yield connection
-    await transport.close()
-    await reading
 
 
 async def test_a_challenge_is_met_and_the_request_sent_again() -> None:
