@@ -120,7 +120,9 @@ class Wire:
     def reset(self) -> None:
         """Resets the connection: a linger time of zero makes closing send RST instead of FIN."""
         connection: socket.socket = self._writer.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+        )
         self._writer.transport.abort()
         raise ConnectionResetError
 
@@ -158,7 +160,8 @@ class McpHttpServer:
     need it. `faults` are the kinds of answers of the tool `fault`. `routes` are paths that stand for others.
 
     A test may change on the way: `tools`; `rests`, what is sent after an event id; `rewrites`, paths that stand
-    for `/mcp` with a header; `keeps_sessions`; `on_delete`, which `refuses` or `is silent`; `old_get` and
+    for `/mcp` with a header; `keeps_sessions`; `may_initialize`, without which the end of the handshake is not
+    accepted; `on_delete`, which `refuses` or `is silent`; `old_get` and
     `old_post`, what the older transport answers instead.
     """
 
@@ -187,6 +190,8 @@ class McpHttpServer:
         self.port = 0
         self.rewrites: dict[str, str] = {}
         self.keeps_sessions = True
+        self.may_initialize = asyncio.Event()
+        self.may_initialize.set()
         self.on_delete = ""
         self.old_get: Play | None = None
         self.old_post: Play | None = None
@@ -338,6 +343,8 @@ class McpHttpServer:
         elif self._has_sessions and seen.headers.get("mcp-session-id") not in self.sessions:
             await self._refuse_session(wire)
         elif seen.id is None or seen.method is None:
+            if seen.method == "notifications/initialized":
+                await self.may_initialize.wait()
             await wire.respond(202)
         else:
             await self._answer_request(wire, seen)

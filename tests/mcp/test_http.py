@@ -19,7 +19,7 @@ from sidecar.mcp.http_transport import open_http
 from sidecar.mcp.tail import Tail
 from sidecar.mcp.transport import Outgoing, SessionLostError
 from sidecar.protocol.errors import SidecarError, ToolError
-from tests.harness.mcp_http_faults import raw, streamed
+from tests.harness.mcp_http_faults import streamed
 from tests.harness.mcp_http_server import (
     MALFORMED,
     MIRRORED,
@@ -126,10 +126,14 @@ async def test_parameters_are_mirrored_and_a_tool_that_cannot_be_is_left_out() -
 
 
 async def test_what_follows_the_handshake_waits_until_its_end_has_arrived() -> None:
-    async with McpHttpServer() as server, http_client(server) as client:
-        await client.tools()
-    methods = [seen.method for seen in server.seen if seen.http == "POST"]
-    assert methods[-3:] == ["initialize", "notifications/initialized", "tools/list"]
+    async with McpHttpServer() as server:
+        server.may_initialize.clear()
+        async with http_client(server) as client:
+            listing = asyncio.create_task(client.tools())
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(server.received("tools/list"), 0.2)
+            server.may_initialize.set()
+            assert await asyncio.wait_for(listing, BOUND_SECS)
 
 
 @pytest.mark.parametrize("status", [307, 308])
@@ -308,12 +312,17 @@ async def test_a_stream_that_never_says_anything_new_is_given_up() -> None:
 
 
 async def test_an_answer_may_come_on_the_stream_of_the_servers_own_messages() -> None:
-    accepted = raw(b"", status=202)
-    async with McpHttpServer(faults={"later": accepted}) as server, http_client(server) as client:
+    async def later(wire: Wire, seen: Seen) -> None:
+        await wire.respond(202)
+        accepted.set()
+
+    accepted = asyncio.Event()
+    async with McpHttpServer(faults={"later": later}) as server, http_client(server) as client:
         await server.until(lambda: server.streams)
         calling = asyncio.create_task(call(client, "fault", kind="later"))
-        seen = await server.received("tools/call")
-        await server.push(result(seen.id, text("later")))
+        await accepted.wait()
+        assert await call(client, text="meanwhile") == "meanwhile"
+        await server.push(result(server.all("tools/call")[0].id, text("later")))
         assert await calling == "later"
 
 
