@@ -22,6 +22,8 @@ from sidecar.config import (
     layered,
     read_options,
     read_user_file,
+    secret_settings,
+    secret_variables,
     server_wait_secs,
     store_place,
 )
@@ -36,6 +38,7 @@ from sidecar.mcp.verdicts import Verdicts
 from sidecar.permissions.book import PermissionBook
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.messages import PermissionOptions
+from sidecar.protocol.secrets import Secrets
 from sidecar.protocol.values import JsonObject, ToolSource
 from sidecar.server.documents import EditorDocuments
 from sidecar.server.folders import Folders
@@ -49,7 +52,7 @@ from sidecar.server.mcp_offers import offers_of
 from sidecar.server.notices import Notices
 from sidecar.server.questions import Questions
 from sidecar.server.rpc import SidecarServer
-from sidecar.server.services import Services
+from sidecar.server.services import Services, SubmitDefaults
 from sidecar.server.sign_in_page import SignInPage
 from sidecar.server.stdio import serve_stdio
 from sidecar.store.store import Store
@@ -160,20 +163,31 @@ def serve(launch: Launch) -> NoReturn:
     """Serves one host on stdin and stdout until it leaves, then ends the process."""
     # Taken first: whatever prints from here on reaches stderr at most, and cannot hold us up there.
     streams = take_standard_streams()
-    configure_logging(launch.log_file, launch.log_level)
+    secrets = Secrets(secret_variables(os.environ))
+    configure_logging(launch.log_file, launch.log_level, secrets)
     app = _App(launch, os.environ)
-    server = SidecarServer(HANDLERS, app.open, app.close, listeners=LISTENERS)
+    server = SidecarServer(HANDLERS, app.open, app.close, listeners=LISTENERS, secrets=secrets)
     serve_stdio(server, streams)
 
 
 class _Settings(NamedTuple):
-    """What is set: all of it together, what of it the host `said`, and what the workspace brought along."""
+    """What is set: all that is in force together, by whom, and what the workspace brought along."""
 
     options: Options
-    said: JsonObject
+    sources: tuple[JsonObject, JsonObject, JsonObject]
     folders: Folders
     brought: Brought
     trusted: TrustBook
+
+    @property
+    def said(self) -> JsonObject:
+        """What the host has said."""
+        return self.sources[0]
+
+    def once_trusted(self) -> Options:
+        """The options with what the workspace brought along among them."""
+        said, flags, user = self.sources
+        return read_options(layered(said, flags, self.brought.options, user), path="")
 
 
 class _App:
@@ -188,6 +202,7 @@ class _App:
         """Everything a host needs. Raises DecodeError and ConfigurationError."""
         settings = self._settings(init)
         options, folders = settings.options, settings.folders
+        host.secrets.add(secret_settings(options, self._environ))
         notices = Notices(host.log_message)
         store = Store(
             store_place(options.store, store_path()),
@@ -234,9 +249,7 @@ class _App:
             notices=notices,
             folders=folders,
             documents=EditorDocuments(host),
-            cycle=cycle_config(options.cycle),
-            system=options.system,
-            server_wait_secs=server_wait_secs(options),
+            defaults=SubmitDefaults(cycle_config(options.cycle), options.system, server_wait_secs(options)),
         )
         self._ask_for_trust(settings, services, inputs)
         named = (models.default,) if models.default else ()
@@ -256,14 +269,13 @@ class _App:
 
     def _settings(self, init: Initialization) -> _Settings:
         """What is set, by whom, once it is known where we are. Raises DecodeError and ConfigurationError."""
-        said, flags, user = self._sources(init.options)
+        said, flags, user = sources = self._sources(init.options)
         options = read_options(layered(said, flags, user), path="")
         folders = self._folders(options, init)
         trusted = TrustBook(trust_path())
         brought = brought_by(folders.paths, trusted, wish=options.trust_workspace)
-        if brought.standing == "trusted":
-            options = read_options(layered(said, flags, brought.options, user), path="")
-        return _Settings(options, said, folders, brought, trusted)
+        settings = _Settings(options, sources, folders, brought, trusted)
+        return settings._replace(options=settings.once_trusted()) if brought.standing == "trusted" else settings
 
     def _ask_for_trust(self, settings: _Settings, services: Services, inputs: dict[str, InputDefinition]) -> None:
         self._trust = WorkspaceTrust(
@@ -272,7 +284,7 @@ class _App:
             services.host,
             services.notices,
             deadline_secs=approval_timeout_secs(settings.options),
-            use=lambda: use_now(settings.brought, settings.said, services, inputs),
+            use=lambda: use_now(settings.brought, settings.once_trusted(), settings.said, services, inputs),
         )
         self._trust.start()
 

@@ -304,3 +304,32 @@ def _line_of(path: str, text: str) -> int:
         elif found:
             start = found[0]
     return start + 1
+
+
+# Secrets -------------------------------------------------------------------------------------------------
+
+_SECRET_VARIABLE = re.compile(
+    r"(^|_)(API_?)?(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|$)", re.IGNORECASE
+)
+_SECRET_HEADER = re.compile(r"key|token|secret|auth|cookie", re.IGNORECASE)
+_SHORTEST_VARIABLE = 8
+"""A shorter value of a variable is a word or a number more often than a key. Own choice."""
+
+
+def secret_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """What the variables of our environment hold whose names speak of keys; a path to a key is none."""
+    for name, value in environ.items():
+        if _SECRET_VARIABLE.search(name) and len(value) >= _SHORTEST_VARIABLE and "/" not in value[:1]:
+            yield value
+
+
+def secret_settings(options: Options, environ: Mapping[str, str]) -> Iterator[str]:
+    """The keys of providers, from wherever they come, and the headers that hold some."""
+    for provider in (options.providers or {}).values():
+        if provider.api_key:
+            yield provider.api_key
+        if provider.api_key_env and (value := environ.get(provider.api_key_env)):
+            yield value
+        for name, value in (provider.headers or {}).items():
+            if _SECRET_HEADER.search(name):
+                yield from (value, value.partition(" ")[2])

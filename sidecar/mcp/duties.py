@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from sidecar.mcp.callers import Asker, Callers, CallsOverError
 from sidecar.mcp.changes import Changed, Changes
 from sidecar.mcp.connection import Reply, ReplyRefusal
 from sidecar.mcp.elicitation import InputAnswer, InputQuestion, Mode, answer_result, read_question
@@ -44,6 +45,9 @@ MAX_OPEN_PAGES = 100
 PAGE_WAIT_SECS = 120.0
 """How long a call waits for word of the pages that it needs, before it is tried again. Own choice."""
 
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
 logger = logging.getLogger("sidecar.mcp")
 
 
@@ -52,26 +56,29 @@ class Offers(NamedTuple):
 
     `roots` are the folders a server may know of. `sample` asks a person, then a model; it raises ToolError
     `permissionDenied` where the person says no, with the action `stop` to be asked no more. `elicit` asks a
-    person, in one of the `modes`. `log`, `changed` and `page_done` (with the id of the question) may not wait.
+    person, in one of the `modes`. `log`, `changed`, `page_done` (with the id of the question) and `learn_secrets`
+    (what a server is given that must not show) may not wait.
     """
 
     roots: Callable[[], tuple[Path, ...]] | None = None
-    sample: Callable[[str, SamplingRequest], Awaitable[SamplingAnswer]] | None = None
-    elicit: Callable[[str, InputQuestion], Awaitable[InputAnswer]] | None = None
+    sample: Callable[[Asker, SamplingRequest], Awaitable[SamplingAnswer]] | None = None
+    elicit: Callable[[Asker, InputQuestion], Awaitable[InputAnswer]] | None = None
     modes: tuple[Mode, ...] = ("form", "url")
     log: Callable[[LogLevel, str], None] | None = None
     changed: Callable[[str, Changed, str | None], None] | None = None
     page_done: Callable[[str, str], None] | None = None
+    learn_secrets: Callable[[Iterable[str]], None] | None = None
 
 
 class Duties:
     """The duties towards the server `server`, over all of its lives.
 
-    `person_time` counts how long it has waited for a person. `log_level` is what the host wants to hear of.
+    `person_time` counts how long it has waited for a person, `callers` knows of the calls under way. `log_level` is what the host wants to hear of.
     """
 
     def __init__(self, server: str = "", offers: Offers = Offers()) -> None:  # noqa: B008  it is frozen
         self.person_time = PersonTime()
+        self.callers = Callers(server)
         self.log_level: LogLevel | None = None
         self._server = server
         self._offers = offers
@@ -157,6 +164,9 @@ class Duties:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """What must not show where we pass on what the server writes."""
+        secrets = tuple(secrets)
+        if self._offers.learn_secrets is not None:
+            self._offers.learn_secrets(secrets)
         if self._log is not None:
             self._log.hide(secrets)
 
@@ -202,17 +212,24 @@ class Duties:
             self._pages.pop(question.elicitation_id, None)
         return answer_result(question, answer)
 
-    async def _one_by_one(self, ask: Callable[[str, Any], Awaitable[Any]], question: Any) -> Any:
+    async def _one_by_one(self, ask: Callable[[Asker, Question], Awaitable[Answer]], question: Question) -> Answer:
         """A person is asked one thing at a time by a server, and time stands still for who waits for it."""
         if self._waiting_questions >= MAX_WAITING_QUESTIONS:
             raise ReplyRefusal(INTERNAL_ERROR, "too many questions of this server wait for an answer")
         self._waiting_questions += 1
         try:
             with self.person_time.running():
-                async with self._asking:
-                    return await ask(self._server, question)
+                return await self.callers.while_called(self._alone(ask, self.callers.asker, question))
+        except CallsOverError:
+            raise ReplyRefusal(INTERNAL_ERROR, "the call that this was asked for is over") from None
         finally:
             self._waiting_questions -= 1
+
+    async def _alone(
+        self, ask: Callable[[Asker, Question], Awaitable[Answer]], asker: Asker, question: Question
+    ) -> Answer:
+        async with self._asking:
+            return await ask(asker, question)
 
     def _count_sample(self) -> None:
         now = asyncio.get_running_loop().time()

@@ -10,6 +10,7 @@ from sidecar.protocol.codec import DecodeError, decode, encode
 from sidecar.protocol.events import AgentEvent
 from sidecar.protocol.messages import AgentEventParams
 from sidecar.protocol.methods import METHODS
+from sidecar.protocol.secrets import Secrets
 from sidecar.protocol.values import JsonObject
 from sidecar.server.outbox import Outbox, Waiting
 from sidecar.server.unanswered import HostRefused, UnansweredRequests
@@ -67,7 +68,8 @@ def _list(value: Any) -> list[Any]:
 class Host:
     """The one host of this process. To be used from the event loop's thread.
 
-    `open_documents` gives the documents that it has open now, by URI, as pygls keeps them.
+    `secrets` show in nothing that it is told. `open_documents` gives the documents that it has open now, by URI,
+    as pygls keeps them.
     """
 
     def __init__(
@@ -75,9 +77,12 @@ class Host:
         capabilities: HostCapabilities,
         outbox: Outbox,
         unanswered: UnansweredRequests,
+        *,
+        secrets: Secrets,
         open_documents: Callable[[], Mapping[str, TextDocument]] = dict,
     ) -> None:
         self.capabilities = capabilities
+        self.secrets = secrets
         self.open_documents = open_documents
         self._outbox = outbox
         self._unanswered = unanswered
@@ -85,7 +90,8 @@ class Host:
 
     def notify(self, method: str, params: Any) -> None:
         """Sends a notification; `params` is a value of `sidecar.protocol`, or JSON."""
-        self._outbox.send({"jsonrpc": "2.0", "method": method, "params": encode(params)})
+        told = self.secrets.hide_in(encode(params))
+        self._outbox.send({"jsonrpc": "2.0", "method": method, "params": told})
 
     def log_message(self, message: str, *, warning: bool = False) -> None:
         """Writes a line into the host's own log, by LSP's `window/logMessage`."""

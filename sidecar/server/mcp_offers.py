@@ -7,6 +7,7 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable
 
+from sidecar.mcp.callers import Asker
 from sidecar.mcp.changes import Changed
 from sidecar.mcp.connection import ReplyRefusal
 from sidecar.mcp.duties import Offers
@@ -52,6 +53,7 @@ def offers_of(host: Host, questions: Questions, sample: Sample, folders: Folders
         log=desk.log,
         changed=desk.changed,
         page_done=desk.page_done,
+        learn_secrets=host.secrets.add,
     )
 
 
@@ -64,9 +66,10 @@ class _Desk:
         self._sample = sample
         self._pages: dict[tuple[str, str], str] = {}
 
-    async def sample(self, server: str, request: SamplingRequest) -> SamplingAnswer:
+    async def sample(self, asker: Asker, request: SamplingRequest) -> SamplingAnswer:
         """A model's answer, once a person has seen the request. Raises SidecarError; see Offers."""
-        answer = await self._questions.approve(_sampling_question(server, request))
+        server = asker.server
+        answer = await self._questions.approve(_sampling_question(asker, request))
         if answer.decision in ("deny", "denyAndStop"):
             log.info("sampling for server %r was denied by %s", server, answer.by)
             action: ErrorAction = "stop" if answer.decision == "denyAndStop" else "tellModel"
@@ -75,9 +78,9 @@ class _Desk:
             request = _edited(server, request, answer.updated_input)
         return await self._sample(request)
 
-    async def elicit(self, server: str, question: InputQuestion) -> InputAnswer:
+    async def elicit(self, asker: Asker, question: InputQuestion) -> InputAnswer:
         """What a person answers; they are told who asks."""
-        request_id = new_input_id()
+        server, request_id = asker.server, new_input_id()
         if question.elicitation_id is not None:
             while len(self._pages) >= MAX_OPEN_PAGES:
                 del self._pages[next(iter(self._pages))]
@@ -88,6 +91,8 @@ class _Desk:
             schema=question.schema,
             url=question.url,
             request_id=request_id,
+            session_id=asker.session_id,
+            run_id=asker.run_id,
         )
 
     def log(self, level: LogLevel, line: str) -> None:
@@ -105,12 +110,12 @@ class _Desk:
             self._host.notify("agent/inputDone", InputDoneParams(request_id=request_id))
 
 
-def _sampling_question(server: str, request: SamplingRequest) -> ApprovalQuestion:
-    number = uuid.uuid4().hex[:16]
+def _sampling_question(asker: Asker, request: SamplingRequest) -> ApprovalQuestion:
+    server, number = asker.server, uuid.uuid4().hex[:16]
     return ApprovalQuestion(
         request_id=f"apr_{number}",
-        session_id=None,
-        run_id=None,
+        session_id=asker.session_id,
+        run_id=asker.run_id,
         call_id=f"sampling_{number}",
         tool_name=SAMPLING,
         input=shown_sampling(request),

@@ -103,8 +103,8 @@ class Questions:
             request_id=request_id or new_input_id(),
             session_id=session_id,
             run_id=run_id,
-            message=message,
-            schema=schema,
+            message=self._host.secrets.hide(message),
+            schema=self._host.secrets.hide_in(schema),
             url=url,
             source=source,
             deadline_ms=self._deadline_ms,
@@ -139,7 +139,7 @@ class Questions:
             reason=question.reason,
             title=question.title,
             options=question.options,
-            diff=question.diff,
+            diff=question.diff and self._host.secrets.hide(question.diff),
             deadline_ms=self._deadline_ms,
         )
         answer = await self._host.request("agent/requestApproval", params, self._deadline_secs)

@@ -22,6 +22,7 @@ from sidecar.protocol.codec import DecodeError, decode, encode
 from sidecar.protocol.errors import RequestError
 from sidecar.protocol.messages import ToolsCallParams
 from sidecar.protocol.methods import METHODS
+from sidecar.protocol.secrets import Secrets
 from sidecar.protocol.values import JsonObject
 from sidecar.server.answers import error_answer, log_failure, result_answer
 from sidecar.server.envelope import (
@@ -127,7 +128,7 @@ class SidecarProtocol(LspProtocol):
 
     def refuse(self, request_id: RequestId | None, error: Exception) -> None:
         """Answers without any work having been done."""
-        self.outbox.answer(error_answer(request_id, error, about="a message"))
+        self.outbox.answer(self._hidden(error_answer(request_id, error, about="a message")))
 
     def _on_request(self, request: HostRequest) -> bool:
         try:
@@ -220,9 +221,14 @@ class SidecarProtocol(LspProtocol):
         work_done.begin(decoded.name if isinstance(decoded, ToolsCallParams) else self._server.name)
         try:
             request = Request(services=self._server.services, work_done=work_done)
-            return encode(await self._server.handlers[method](request, decoded))
+            return self._server.secrets.hide_in(encode(await self._server.handlers[method](request, decoded)))
         finally:
             work_done.end()
+
+    def _hidden(self, answer: JsonObject) -> JsonObject:
+        """An error as anybody may see it: it may quote what a provider or a server said."""
+        answer["error"] = self._server.secrets.hide_in(answer["error"])
+        return answer
 
     async def _initialize(self, raw: Any) -> JsonObject:
         """Opens the services. Where that fails, `initialize` may be sent again."""
@@ -230,7 +236,13 @@ class SidecarProtocol(LspProtocol):
         params = read_initialize(raw)
         result = self.set_up_workspace(params)
         capabilities = host_capabilities(params.capabilities)
-        host = Host(capabilities, self.outbox, self.unanswered, lambda: self.workspace.text_documents)
+        host = Host(
+            capabilities,
+            self.outbox,
+            self.unanswered,
+            secrets=self._server.secrets,
+            open_documents=lambda: self.workspace.text_documents,
+        )
         opened = await self._server.open(initialization(params), host)
         ours = agent_sidecar({*self._server.handlers, *self._server.listeners}, opened.models)
         result["capabilities"]["experimental"] = {"agentSidecar": ours}
@@ -267,7 +279,7 @@ class SidecarProtocol(LspProtocol):
 
     def _answer_error(self, request: HostRequest, error: BaseException) -> None:
         try:
-            self.outbox.answer(error_answer(request.id, error, about=request.method))
+            self.outbox.answer(self._hidden(error_answer(request.id, error, about=request.method)))
         except Exception as unfit:  # noqa: BLE001  data that is no JSON must not cost the answer
             unfit.__cause__ = error
             self.outbox.answer(error_answer(request.id, unfit, about=f"the error data of {request.method}"))
@@ -320,6 +332,7 @@ class SidecarServer(LanguageServer):
         close_services: CloseServices,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
         listeners: Mapping[str, Listener] = MappingProxyType({}),
+        secrets: Secrets | None = None,
     ) -> None:
         super().__init__(
             "agent-sidecar",
@@ -333,6 +346,7 @@ class SidecarServer(LanguageServer):
         self.handlers = handlers
         self.listeners = listeners
         self.max_frame_bytes = max_frame_bytes
+        self.secrets = secrets or Secrets()
         self.services: Any = None
         self._open_services = open_services
         self._close_services = close_services

@@ -20,9 +20,18 @@ from sidecar.tools.base import ToolContext
 from sidecar.tools.registry import ToolRegistry
 
 
+class SubmitDefaults:
+    """What holds for a submit that says nothing else. Changes when a workspace comes to be trusted."""
+
+    def __init__(self, cycle: CycleConfig, system: str | None, server_wait_secs: float) -> None:
+        self.cycle = cycle
+        self.system = system
+        self.server_wait_secs = server_wait_secs
+
+
 @frozen(kw_only=True)
 class Services:
-    """The parts of a running sidecar. `cycle` and `system` are the defaults of a submit.
+    """The parts of a running sidecar.
 
     `host_calls` are the calls that the host runs for us at the moment, by their ids.
     """
@@ -39,10 +48,23 @@ class Services:
     notices: Notices
     folders: Folders
     documents: EditorDocuments
-    cycle: CycleConfig
-    system: str | None
-    server_wait_secs: float
+    defaults: SubmitDefaults
     host_calls: dict[str, ToolContext] = field(factory=dict)
+
+    @property
+    def cycle(self) -> CycleConfig:
+        """The limits of a run."""
+        return self.defaults.cycle
+
+    @property
+    def system(self) -> str | None:
+        """The system prompt."""
+        return self.defaults.system
+
+    @property
+    def server_wait_secs(self) -> float:
+        """How long a submit waits for servers that still start."""
+        return self.defaults.server_wait_secs
 
     @property
     def workspace(self) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from sidecar.tools.arguments import BrokenSchemaError, invalid_arguments, read_a
 from sidecar.tools.base import CancellationToken, ToolContext
 from sidecar.tools.entry import ToolEntry
 from sidecar.tools.limits import OutOfTimeError, Stopwatch, Stragglers, within
-from sidecar.tools.output import result_of, shown, shown_error
+from sidecar.tools.output import error_without_secrets, result_of, shown, shown_error, without_secrets
 from sidecar.tools.permit import OpenQuestions, Permit
 from sidecar.tools.scope import InvocationScope
 from sidecar.tools.truncation import cut
@@ -64,10 +64,10 @@ class Call:
         result: ToolResult | None = None
         failure: ToolError | None = None
         try:
-            result = await self._carried_out(arguments)
+            result = without_secrets(await self._carried_out(arguments), self._scope.secrets)
         except ToolError as error:
             error.data.setdefault("tool", self._tool.name)
-            failure = error
+            failure = error_without_secrets(error, self._scope.secrets)
         except asyncio.CancelledError:
             self._scope.record(self._call, None)
             raise
@@ -174,8 +174,13 @@ class Call:
         async def report(done: float | None, total: float | None, message: str | None, partial: Any) -> None:
             if self._is_over or token.cancelled:
                 return  # Nobody is told of a call after its end.
+            secrets = self._scope.secrets
             event = ToolExecutionProgress(
-                call_id=self._call.call_id, done=done, total=total, message=message, partial=partial
+                call_id=self._call.call_id,
+                done=done,
+                total=total,
+                message=message and secrets.hide(message),
+                partial=secrets.hide_in(partial),
             )
             with watch.paused():  # That a host reads slowly is not the tool's fault.
                 await self._scope.emit(event)

@@ -73,7 +73,10 @@ class Stragglers:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def end(self, task: "asyncio.Task[Any]") -> None:
-        """Cancels a task and waits for it, but not for long."""
+        """Cancels a task and waits for it, but not for long. Costs nothing where it has ended already."""
+        if task.done():
+            self._ended(task)
+            return
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         task.cancel()

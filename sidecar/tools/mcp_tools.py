@@ -48,7 +48,8 @@ class McpTool(BaseTool):
         self._output = ArgumentCheck(definition.output_schema) if definition.output_schema is not None else None
 
     async def execute(self, args: JsonObject, ctx: ToolContext) -> ToolOutput:
-        answer = await self.client.call_tool(self.definition.name, args, on_progress=ctx.progress)
+        with self.client.calling(ctx.session_id, ctx.run_id):
+            answer = await self.client.call_tool(self.definition.name, args, on_progress=ctx.progress)
         if self._output is not None and not answer.is_error:
             await self._check_output(self._output, answer.structured_content, ctx)
         return _result(answer)

@@ -10,6 +10,7 @@ from attrs import evolve
 from sidecar.protocol.codec import decode, encode
 from sidecar.protocol.errors import SidecarError, ToolError
 from sidecar.protocol.messages import ToolsExecuteResult
+from sidecar.protocol.secrets import Secrets
 from sidecar.protocol.values import Content, ContentBlock, TextBlock, ToolResult
 from sidecar.tools.base import ToolOutput
 
@@ -28,6 +29,24 @@ async def result_of(output: ToolOutput, on_part: OnPart) -> ToolResult:
         output = await _joined(output, on_part)
     result = output if isinstance(output, ToolResult) else ToolResult.success(output)
     return evolve(result, data=_plain(result.data), content=_plain_blocks(result.content))
+
+
+def without_secrets(result: ToolResult, secrets: Secrets) -> ToolResult:
+    """The result as anybody may see it."""
+    blocks = encode(result.content)
+    hidden = secrets.hide_in(blocks)
+    content = (
+        result.content if hidden == blocks else decode({"ok": True, "content": hidden}, ToolsExecuteResult).content
+    )
+    message = result.error_message and secrets.hide(result.error_message)
+    return evolve(result, data=secrets.hide_in(result.data), error_message=message, content=content)
+
+
+def error_without_secrets(error: ToolError, secrets: Secrets) -> ToolError:
+    """The same error as anybody may see it."""
+    error.message = secrets.hide(error.message)
+    error.data = secrets.hide_in(error.data)
+    return error
 
 
 def shown(result: ToolResult) -> Content:

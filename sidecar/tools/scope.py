@@ -10,6 +10,7 @@ from sidecar.permissions.checker import PermissionChecker
 from sidecar.permissions.model import PermissionDecision
 from sidecar.protocol.events import AgentEvent
 from sidecar.protocol.messages import PermissionRule
+from sidecar.protocol.secrets import Secrets
 from sidecar.protocol.values import JsonObject, ToolCall, ToolInvocation
 from sidecar.tools.approval import ApprovalAnswer, Approve, nobody_approves
 from sidecar.tools.base import CancellationToken
@@ -45,7 +46,7 @@ class InvocationScope:
     of every decision, `"ask"` before somebody is asked and once more with the answer; `record` hears of every
     call that is over, with None where it was broken off. `timeout_secs` is the limit of one call, less
     the time that people take to answer; a tool's own limit wins. `max_result_bytes` is how much of a result a
-    model is shown. `depth` counts the calls that this one is made inside of.
+    model is shown; `secrets` show in none. `depth` counts the calls that this one is made inside of.
     """
 
     session_id: str | None = None
@@ -53,6 +54,7 @@ class InvocationScope:
     trace_id: str = ""
     workspace: tuple[Path, ...] = ()
     documents: Documents = NO_DOCUMENTS
+    secrets: Secrets = field(factory=Secrets)
     shared_state: dict[str, Any] = field(factory=dict)
     cancellation: CancellationToken = field(factory=CancellationToken)
     permissions: PermissionChecker | None = None

@@ -74,6 +74,7 @@ def invocation_scope(
         trace_id=run_id or uuid.uuid4().hex,
         workspace=services.workspace,
         documents=services.documents,
+        secrets=services.host.secrets,
         permissions=services.permissions.for_session(session_id),
         approve=services.questions.approve,
         ask=ask,
