@@ -74,7 +74,7 @@ class AuthorizationServer(HttpSite):
         self.token_requests: list[Request] = []
         self.tokens: dict[str, IssuedToken] = {}
         self._codes: dict[str, _Code] = {}
-        self._refresh: dict[str, IssuedToken] = {}
+        self.refresh_tokens: dict[str, IssuedToken] = {}
         self._numbers = itertools.count(1)
         self._proofs: set[str] = set()
         self.routes |= {
@@ -100,7 +100,7 @@ class AuthorizationServer(HttpSite):
 
     def forget_refresh_tokens(self) -> None:
         """Makes every refresh token useless."""
-        self._refresh.clear()
+        self.refresh_tokens.clear()
 
     def accepts(self, token: str, *, scopes: tuple[str, ...] = ()) -> bool:
         """Whether a token is good."""
@@ -195,7 +195,7 @@ class AuthorizationServer(HttpSite):
         return self._issued(IssuedToken(scopes, client_id, code.resource, thumbprint))
 
     def _for_refresh(self, form: dict[str, str], client_id: str, thumbprint: str | None) -> Response:
-        old = self._refresh.pop(form["refresh_token"], None)
+        old = self.refresh_tokens.pop(form["refresh_token"], None)
         if old is None or (old.client_id, old.resource) != (client_id, form.get("resource")):
             return Response(400, {"error": "invalid_grant"})
         if old.key_thumbprint != thumbprint:
@@ -224,7 +224,7 @@ class AuthorizationServer(HttpSite):
             answer["scope"] = " ".join(token.scopes)
         if refresh and self.gives_refresh:
             answer["refresh_token"] = f"refresh-{next(self._numbers)}"
-            self._refresh[answer["refresh_token"]] = token
+            self.refresh_tokens[answer["refresh_token"]] = token
         return Response(200, answer, {"cache-control": "no-store"})
 
     # Clients --------------------------------------------------------------------------------------------

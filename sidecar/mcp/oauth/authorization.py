@@ -69,7 +69,7 @@ class OAuthAuthorization:
         if origin_of(url) != origin_of(self._url):
             return {}
         grant = self._source.grant
-        if grant is not None and grant.tokens.has_ended:
+        if grant is not None and grant.tokens.are_due:
             try:
                 await self._join(self._source.renew)
             except ToolError as error:

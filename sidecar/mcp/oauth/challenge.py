@@ -16,6 +16,9 @@ _PARAMETER = re.compile(
     r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*"
     r"(?:\"((?:[^\"\\]|\\.)*)\"?|([^\s,\"]*))"
 )
+_TOKEN68 = re.compile(r"[A-Za-z0-9._~+/-]+=+(?=[ \t]*(?:,|$))")
+"""What other schemes than ours have in place of parameters."""
+
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
 _REST = re.compile(r"[^,]*")
 
@@ -67,7 +70,9 @@ def _read(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     position = 0
     while position < len(text):
         position = _end(_BETWEEN, text, position)
-        if (found := _PARAMETER.match(text, position)) and current is not None:
+        if found := _TOKEN68.match(text, position):
+            pass
+        elif (found := _PARAMETER.match(text, position)) and current is not None:
             name, quoted, plain = found.groups()
             value = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
             current[1].setdefault(name.lower(), value)

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,17 @@ class TokenStore:
     `file` lies in the platform's data folder. `find_keyring` is asked once, when first needed.
     """
 
-    def __init__(self, file: Path, *, find_keyring: Callable[[], Backend | None] = system_backend) -> None:
+    def __init__(
+        self,
+        file: Path,
+        *,
+        find_keyring: Callable[[], Backend | None] = system_backend,
+        keyring_limit_secs: float = KEYRING_LIMIT_SECS,
+    ) -> None:
         self._file = SecretFile(file)
         self._file_path = file
         self._find_keyring = find_keyring
+        self._keyring_limit_secs = keyring_limit_secs
         self._keyring: KeyringEntries | None = None
         self._is_keyring_known = False
         self._finding = asyncio.Lock()
@@ -67,36 +75,36 @@ class TokenStore:
                 lock.__exit__(None, None, None)
 
     async def _get(self, name: str) -> dict[str, Any] | None:
+        """The newer of two entries counts: a keyring may have taken one after it was given up."""
         keyring = await self._the_keyring()
+        found = [await _attempt(partial(self._file.get, name), FILE_LIMIT_SECS, f"{self._file_path}")]
         if keyring is not None:
-            found = await self._of_keyring(lambda: keyring.get(name))
-            if isinstance(found, dict):
-                return found
-        found = await _attempt(lambda: self._file.get(name), FILE_LIMIT_SECS, f"{self._file_path}")
-        return found if isinstance(found, dict) else None
+            found.append(await self._of_keyring(partial(keyring.get, name)))
+        return max((entry for entry in found if isinstance(entry, dict)), key=_kept_at, default=None)
 
     async def _put(self, name: str, value: dict[str, Any] | None) -> None:
         """What a keyring does not take (Windows limits the size) goes into the file; it is never in both."""
+        entry = None if value is None else {**value, "keptAt": time.time()}
         keyring = await self._the_keyring()
         in_keyring = False
         if keyring is not None:
-            in_keyring = await self._of_keyring(lambda: keyring.put(name, value)) is not _FAILED
-            if not in_keyring:
-                await self._of_keyring(lambda: keyring.put(name, None))
-        for_file = None if in_keyring else value
-        await _attempt(lambda: self._file.put(name, for_file), FILE_LIMIT_SECS, f"{self._file_path}")
+            in_keyring = await self._of_keyring(partial(keyring.put, name, entry)) is not _FAILED
+        if not in_keyring and self._keyring is not None:
+            await self._of_keyring(partial(self._keyring.put, name, None))
+        for_file = None if in_keyring else entry
+        await _attempt(partial(self._file.put, name, for_file), FILE_LIMIT_SECS, f"{self._file_path}")
 
     async def _the_keyring(self) -> KeyringEntries | None:
         async with self._finding:
             if not self._is_keyring_known:
-                backend = await _attempt(self._find_keyring, KEYRING_LIMIT_SECS, "the keyring")
+                backend = await _attempt(self._find_keyring, self._keyring_limit_secs, "the keyring")
                 if backend not in (None, _FAILED, _TOO_LATE):
                     self._keyring = KeyringEntries(backend)
                 self._is_keyring_known = True
         return self._keyring
 
     async def _of_keyring(self, do: Callable[[], Any]) -> Any:
-        result = await _attempt(do, KEYRING_LIMIT_SECS, "the keyring")
+        result = await _attempt(do, self._keyring_limit_secs, "the keyring")
         if result is _TOO_LATE:
             self._keyring = None  # Once is enough: it would hold up every sign-in.
             return _FAILED
@@ -107,6 +115,11 @@ class TokenStore:
 def shared_store(file: Path) -> TokenStore:
     """The one store of this process for a file, so that the keyring is looked for once."""
     return TokenStore(file)
+
+
+def _kept_at(entry: dict[str, Any]) -> float:
+    when = entry.get("keptAt")
+    return float(when) if isinstance(when, int | float) else 0.0
 
 
 _FAILED = object()

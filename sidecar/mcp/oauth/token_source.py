@@ -99,7 +99,7 @@ class TokenSource:
     async def renew(self) -> None:
         """New tokens for those that have ended, without a person; else no grant any more."""
         grant = self.grant
-        if grant is None or not grant.tokens.has_ended:
+        if grant is None or not grant.tokens.are_due:
             return
         if not self._is_attended:
             await self._unattended(grant.guarded, scopes=grant.tokens.scopes, dpop=grant.dpop)
@@ -149,7 +149,7 @@ class TokenSource:
             return False
         kept = await self._store.tokens(self._place(guarded, client))
         used = self.grant.tokens if self.grant is not None else None
-        if kept is not None and not kept.has_ended and (used is None or used.access_token != kept.access_token):
+        if kept is not None and not kept.are_due and (used is None or used.access_token != kept.access_token):
             self.grant = await _taken_up(guarded, client, kept)
             return True
         tokens = used or kept
@@ -164,7 +164,7 @@ class TokenSource:
             kept = await self._store.tokens(place)
             if kept is not None and kept.access_token != grant.tokens.access_token:
                 grant = await _taken_up(grant.guarded, grant.client, kept)  # Another sidecar was here.
-                if not kept.has_ended:
+                if not kept.are_due:
                     self.grant = grant
                     return True
             if grant.tokens.refresh_token is None:

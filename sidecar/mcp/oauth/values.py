@@ -8,8 +8,9 @@ from attrs import field, frozen
 
 from sidecar.mcp.oauth.failures import AuthorizationFailure
 
-EXPIRY_MARGIN_SECS = 30.0
-"""A token that ends so soon counts as ended: a request with it takes time. Own choice."""
+RENEWAL_MARGIN_SECS = 30.0
+"""So long before its end a token is renewed, but not before half of its time: a request takes time, too. Own
+choice."""
 
 ASSUMED_SECRET_METHOD = "client_secret_basic"
 """What a server takes that does not say (RFC 8414, 2)."""
@@ -45,20 +46,21 @@ class ClientIdentity:
 class Tokens:
     """What a token endpoint gave. `scopes` are those that were asked for and those that were granted.
 
-    `ends_at` is in seconds since 1970, None where the server did not say. `dpop_key_pem` is the private key that
-    the tokens are bound to (RFC 9449).
+    `renew_at` is in seconds since 1970, None where the server did not say when they end. `dpop_key_pem` is the
+    private key that they are bound to (RFC 9449).
     """
 
     access_token: str = field(repr=False)
     is_dpop: bool = False
     refresh_token: str | None = field(default=None, repr=False)
-    ends_at: float | None = None
+    renew_at: float | None = None
     scopes: tuple[str, ...] = ()
     dpop_key_pem: str | None = field(default=None, repr=False)
 
     @property
-    def has_ended(self) -> bool:
-        return self.ends_at is not None and self.ends_at - EXPIRY_MARGIN_SECS <= time.time()
+    def are_due(self) -> bool:
+        """Whether they have ended, or are about to."""
+        return self.renew_at is not None and self.renew_at <= time.time()
 
 
 def read_tokens(document: Mapping[str, Any], *, endpoint: str, scopes: tuple[str, ...]) -> Tokens:
@@ -75,15 +77,17 @@ def read_tokens(document: Mapping[str, Any], *, endpoint: str, scopes: tuple[str
         access_token=token,
         is_dpop=kind == "dpop",
         refresh_token=refresh if isinstance(refresh, str) and refresh else None,
-        ends_at=_end(document.get("expires_in")),
+        renew_at=_renewal(document.get("expires_in")),
         scopes=tuple(dict.fromkeys((*scopes, *named))),
     )
 
 
-def _end(expires_in: Any) -> float | None:
+def _renewal(expires_in: Any) -> float | None:
     """Some servers write the number as a text. What is no number was not said."""
     try:
         seconds = float(expires_in)
     except (TypeError, ValueError):
         return None
-    return time.time() + seconds if 0 <= seconds < 1e10 else None
+    if not 0 <= seconds < 1e10:
+        return None
+    return time.time() + max(seconds - RENEWAL_MARGIN_SECS, seconds / 2)
