@@ -87,14 +87,16 @@ class Run:
         return isinstance(event.event, CLOSING)
 
     def end(self, status: RunStatus, stop_reason: StopReason) -> None:
-        """Writes down how it ended."""
+        """Writes down how it ended. Where the store has failed, whoever next looks at the session does that."""
         self.status, self.stop_reason = status, stop_reason
         conversation = self.cycle.conversation
+        if self.failure is not None:
+            return
         try:
             self.log.end(status, stop_reason, conversation.messages, conversation.latest_start)
         except StoreError as error:
             log.error("the end of run %s could not be kept: %s", self.run_id, error.message)
-            self.failure = self.failure or error
+            self.failure = error
 
     def telling(self, emit: Emit) -> Emit:
         """`emit`, which tells of the store's failure where it has ended the run."""

@@ -69,6 +69,12 @@ class Database:
         with self._translated():
             return int(self._opened().execute(sql, values).lastrowid)
 
+    def give_back(self, pages: int) -> None:
+        """Returns so many free pages, at most, to the disk."""
+        with self._translated():
+            # Not `execute`, which would take the first step of it alone.
+            self._opened().executescript(f"PRAGMA incremental_vacuum({pages})")
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All that is changed inside is committed together, or nothing is. Transactions do not nest."""

@@ -22,16 +22,11 @@ class History:
         self._database = database
         self._session = session
         self._saved = list(messages)
-        self._latest_start = latest_start
+        self._told = (len(messages), latest_start)
 
     def save(self, messages: Sequence[Message], latest_start: int) -> None:
         """To be called in a transaction. Messages are compared by identity: they are frozen."""
-        same = list(map(is_, self._saved, messages))
-        changed = [position for position, is_same in enumerate(same) if not is_same]
-        changed += range(len(same), len(messages))
-        if not changed and len(messages) == len(self._saved) and latest_start == self._latest_start:
-            return
-        for position in changed:
+        for position in self._changed(messages):
             self._database.change(
                 "INSERT INTO messages VALUES (?, ?, ?) "
                 "ON CONFLICT (session, position) DO UPDATE SET body = excluded.body",
@@ -39,17 +34,26 @@ class History:
                 position,
                 body_of(messages[position]),
             )
+            self._saved[position : position + 1] = messages[position : position + 1]
         if len(messages) < len(self._saved):
             self._database.change(
                 "DELETE FROM messages WHERE session = ? AND position >= ?", self._session, len(messages)
             )
-        self._database.change(
-            "UPDATE sessions SET message_count = ?, latest_start = ? WHERE key = ?",
-            len(messages),
-            latest_start,
-            self._session,
-        )
-        self._saved, self._latest_start = list(messages), latest_start
+            del self._saved[len(messages) :]
+        if (len(messages), latest_start) != self._told:
+            self._database.change(
+                "UPDATE sessions SET message_count = ?, latest_start = ? WHERE key = ?",
+                len(messages),
+                latest_start,
+                self._session,
+            )
+            self._told = (len(messages), latest_start)
+
+    def _changed(self, messages: Sequence[Message]) -> list[int]:
+        """The positions of messages that are not on disk. Almost always none or the last, found without a loop."""
+        same = list(map(is_, self._saved, messages))
+        earlier = [] if all(same) else [position for position, is_same in enumerate(same) if not is_same]
+        return [*earlier, *range(len(same), len(messages))]
 
 
 class RunLog:
