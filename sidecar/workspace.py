@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from sidecar.config import read_options
+from sidecar.config import Options, cycle_config, read_options, server_wait_secs
 from sidecar.config_files.server_files import InputDefinition
 from sidecar.config_files.shown import shown_files
 from sidecar.config_files.trust import Decision, Standing, TrustBook
@@ -27,8 +27,8 @@ from sidecar.server.services import Services
 CHOICES = {"trust": "Trust", "notNow": "Not now", "never": "Never"}
 """The answers of the question, in words for buttons."""
 
-USED_AT_ONCE = ("mcpServers", "inputs", "permissions")
-"""What takes effect when it is trusted while we run; the rest from the next start on."""
+USED_LATER = ("builtinTools",)
+"""What takes effect from the next start on, where it is trusted while we run."""
 
 
 class Brought(NamedTuple):
@@ -128,10 +128,10 @@ class WorkspaceTrust:
     def _use_now(self) -> None:
         self._use()
         self._host.log_message(f"the workspace's configuration ({self._brought.file_names}) is trusted and used")
-        if later := ", ".join(name for name in self._brought.options if name not in USED_AT_ONCE):
-            self._notices.add(
-                "workspaceConfiguration", f"the workspace's configuration: {later} of it count from the next start"
-            )
+        for name in USED_LATER:
+            if name in self._brought.options:
+                reason = f"the workspace's configuration: its {name} count from the next start"
+                self._notices.add("workspaceConfiguration", reason)
 
     def _keep(self, decision: Decision) -> None:
         found = self._brought.found
@@ -152,16 +152,25 @@ class WorkspaceTrust:
         )
 
 
-def use_now(brought: Brought, said: JsonObject, services: Services, inputs: MutableMapping[str, Any]) -> None:
+def use_now(
+    brought: Brought,
+    options: Options,
+    said: JsonObject,
+    services: Services,
+    inputs: MutableMapping[str, InputDefinition],
+) -> None:
     """Puts to use what has just been trusted, as far as the host has not `said` otherwise.
 
-    `inputs` are the definitions by id that are asked for; they grow.
+    `options` are all options with what was brought among them. `inputs` by id is what questions for inputs go by.
     """
-    options = read_options(brought.options, path="")
-    for wanted in options.inputs or ():
-        inputs.setdefault(wanted.id, wanted)
-    _permit(services, options.permissions, said.get("permissions") or {})
-    for name, entry in (options.mcp_servers or {}).items():
+    defaults = services.defaults
+    defaults.cycle, defaults.system = cycle_config(options.cycle), options.system
+    defaults.server_wait_secs = server_wait_secs(options)
+    services.models.default = options.model or services.models.default
+    inputs.update({wanted.id: wanted for wanted in options.inputs or ()})
+    own = read_options(brought.options, path="")
+    _permit(services, own.permissions, said.get("permissions") or {})
+    for name, entry in (own.mcp_servers or {}).items():
         if name not in (said.get("mcpServers") or {}):
             services.servers.start(name, entry, folder=brought.found.folder)
 

@@ -108,22 +108,36 @@ async def test_a_workspace_that_is_not_trusted_starts_and_changes_nothing(reposi
 
 
 async def test_what_is_trusted_is_used_until_its_content_changes(repository: Repository) -> None:
-    repository.write(".mcp.json", {"mcpServers": {"a": repository.entry, "mine": repository.entry}})
-    repository.write(".agent-sidecar.toml", 'model = "ollama/x"\n[permissions]\ndenied = ["write"]\n')
-    mine = {"mcpServers": {"mine": {"command": "x", "disabled": True}}}
-    async with repository.answered("trust", mine) as (host, _):
-        await host.wait_for(
-            lambda: any(m == "mcp/statusChanged" and p["status"] == "ready" for m, p in host.notifications)
-        )
-        assert sorted(await names(host)) == ["a", "mine"]
-        assert (await host.request("permissions/get"))["denied"] == ["write"]
-        assert "model of it count from the next start" in await logged(host, "next start")
+    async with ScriptedModel(says("hello")) as model:
+        said = {
+            "providers": options(model)["providers"],
+            "mcpServers": {"mine": {"command": "x", "disabled": True}},
+        }
+        repository.write(".mcp.json", {"mcpServers": {"a": repository.entry, "mine": repository.entry}})
+        own = [
+            'model = "test/scripted"',
+            'system = "Be brief."',
+            "builtinTools = false",
+            "[permissions]",
+            'denied = ["write"]',
+        ]
+        repository.write(".agent-sidecar.toml", "\n".join(own))
+        async with repository.answered("trust", said) as (host, _):
+            await host.wait_for(
+                lambda: "ready" in [p.get("status") for m, p in host.notifications if m == "mcp/statusChanged"]
+            )
+            assert sorted(await names(host)) == ["a", "mine"]
+            assert (await host.request("permissions/get"))["denied"] == ["write"]
+            await host.submit()
+            assert model.requests[0].messages[0] == {"role": "system", "content": "Be brief."}
+            assert "builtinTools count from the next start" in await logged(host, "next start")
     assert repository.marker.exists(), "what the host has said of a name outweighs, the rest is started"
     assert repository.book.stat().st_mode & 0o777 == 0o600
     repository.marker.unlink()
 
     async with repository.opened() as host:
-        assert host.initialized["models"] == ["ollama/x"]
+        assert host.initialized["models"] == ["test/scripted"]
+        assert not (await host.request("tools/list", {"selector": {"sources": ["builtin"]}}))["tools"]
         await host.wait_for(lambda: repository.marker.exists())
     assert host.asked == []
     repository.marker.unlink()
