@@ -5,6 +5,7 @@ import functools
 import logging
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,10 @@ class Client:
     @property
     def instructions(self) -> str | None:
         return self._conversation.session.instructions if self._conversation else None
+
+    def calling(self, session_id: str | None, run_id: str | None) -> AbstractContextManager[None]:
+        """Inside, what the server asks of a person is on behalf of this run."""
+        return self._duties.callers.calling(session_id, run_id)
 
     @property
     def person_secs(self) -> float:

@@ -73,7 +73,8 @@ class Offers(NamedTuple):
 class Duties:
     """The duties towards the server `server`, over all of its lives.
 
-    `person_time` counts how long it has waited for a person, `callers` knows of the calls under way. `log_level` is what the host wants to hear of.
+    `person_time` counts how long it has waited for a person, `callers` knows of the calls under way. `log_level`
+    is what the host wants to hear of.
     """
 
     def __init__(self, server: str = "", offers: Offers = Offers()) -> None:  # noqa: B008  it is frozen

@@ -50,6 +50,9 @@ def _answer(request: SeenRequest) -> Reply:
     said: str = request.messages[-1]["content"]
     if said.startswith("visit "):
         return calls((f"{said.removeprefix('visit ')}__needs_page", {}, "c1"))
+    if said.startswith("ask "):
+        arguments = {"method": "elicitation/create", "params": QUESTION}
+        return calls((f"{said.removeprefix('ask ')}__ask", arguments, "c1"))
     return says("Then not.") if "sign in first" in said else REPLIES.get(said, refuses(400, "what is this?"))
 
 
@@ -312,6 +315,26 @@ async def test_no_limit_of_a_call_counts_the_time_of_a_person() -> None:
         host.answers["agent/requestInput"] = think
         answered = await box.ask("elicitation/create", QUESTION)
     assert answered["result"]["action"] == "accept"
+
+
+async def test_a_question_belongs_to_its_run_and_is_withdrawn_with_it(box: Box) -> None:
+    asked, never = asyncio.Event(), asyncio.Event()
+
+    async def think(question: Json) -> Json:
+        asked.set()
+        await never.wait()
+        return {"action": "cancel"}
+
+    box.host.answers["agent/requestInput"] = think
+    running = box.host.send("agent/submit", {"prompt": f"ask {box.name}", "runId": f"run-{box.name}"})
+    await asked.wait()
+    (question,) = box.asked("agent/requestInput")
+    assert question["runId"] == f"run-{box.name}"
+    await box.host.request("agent/cancel", {"sessionId": question["sessionId"]})
+    await box.host.wait_for(lambda: box.withdrawn)
+    assert box.withdrawn == [question["requestId"]]
+    with pytest.raises(RequestFailed):
+        await running
 
 
 async def test_a_question_is_withdrawn_when_its_server_goes(box: Box) -> None:

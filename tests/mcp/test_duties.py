@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sidecar.mcp import changes
+from sidecar.mcp.callers import Asker, Callers, CallsOverError
 from sidecar.mcp.changes import Changes
 from sidecar.mcp.connection import ReplyRefusal
 from sidecar.mcp.duties import MAX_WAITING_QUESTIONS, Duties, Offers
@@ -22,11 +23,11 @@ FORM: dict[str, Any] = {"message": "Which?", "requestedSchema": {"type": "object
 PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": {"type": "text", "text": "x"}}], "maxTokens": 5}
 
 
-async def accept(server: str, question: InputQuestion) -> InputAnswer:
+async def accept(asker: Asker, question: InputQuestion) -> InputAnswer:
     return InputAnswer("accept", {})
 
 
-async def answer(server: str, request: SamplingRequest) -> SamplingAnswer:
+async def answer(asker: Asker, request: SamplingRequest) -> SamplingAnswer:
     return SamplingAnswer("y", "m", "endTurn")
 
 
@@ -91,7 +92,7 @@ async def test_a_mode_that_was_not_declared_is_refused() -> None:
 async def test_a_person_is_asked_one_thing_at_a_time_and_not_too_many() -> None:
     asked: asyncio.Queue[asyncio.Event] = asyncio.Queue()
 
-    async def wait(server: str, question: InputQuestion) -> InputAnswer:
+    async def wait(asker: Asker, question: InputQuestion) -> InputAnswer:
         answered = asyncio.Event()
         asked.put_nowait(answered)
         await answered.wait()
@@ -110,7 +111,7 @@ async def test_a_person_is_asked_one_thing_at_a_time_and_not_too_many() -> None:
 
 
 async def test_a_failure_of_ours_is_not_explained_to_a_server() -> None:
-    async def fail(server: str, request: SamplingRequest) -> SamplingAnswer:
+    async def fail(asker: Asker, request: SamplingRequest) -> SamplingAnswer:
         raise ConfigurationError("the key sk-1 is wrong", path="providers.x.apiKey")
 
     refused = await refusal(everything(sample=fail), "sampling/createMessage", PROMPT)
@@ -168,6 +169,37 @@ async def test_nothing_is_told_after_the_end() -> None:
     closed.close()
     heard.add("prompts")
     assert await told.over() == []
+
+
+async def test_a_question_is_of_the_run_whose_calls_are_the_only_ones_under_way() -> None:
+    callers = Callers("s")
+    assert callers.asker == Asker("s")
+    with callers.calling("ses", "run"):
+        with callers.calling("ses", "run"):
+            assert callers.asker == Asker("s", "ses", "run")
+            with callers.calling("ses", "other"):
+                assert callers.asker == Asker("s")
+        assert callers.asker == Asker("s", "ses", "run")
+
+
+async def test_a_question_ends_with_the_last_call_that_it_can_be_for() -> None:
+    callers, answer = Callers("s"), asyncio.get_running_loop().create_future()
+
+    async def ask() -> str:
+        return await answer  # type: ignore[no-any-return]
+
+    on_its_own = asyncio.create_task(callers.while_called(ask()))
+    await asyncio.sleep(0)
+    with callers.calling("ses", "a"):
+        with callers.calling("ses", "b"):
+            bound = asyncio.create_task(callers.while_called(asyncio.Event().wait()))
+            await asyncio.sleep(0)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(bound), timeout=0.01)
+    with pytest.raises(CallsOverError):
+        await bound
+    answer.set_result("yes")
+    assert await on_its_own == "yes"
 
 
 def test_the_time_of_a_person_counts_once_where_waits_overlap() -> None:
