@@ -71,12 +71,13 @@ class Endpoint:
             error.data["needsAuth"] = True
         return error
 
-    def no_message(self, asked: str, media_type: str, body: bytes) -> ToolError:
+    def no_message(self, status: int, media_type: str, body: bytes, *, asked: str) -> HttpStatusError:
         """Something, often a page for people, where a message should be. `body` may be its beginning alone."""
         what = "a web page" if is_web_page(media_type, body) else (media_type or "something")
         words = self.clean(said(body))
         message = f"{self.name} answered {asked} with {what} instead of a message{words and f': {words}'}"
-        return self.error(f"{message}; check that {self.path}.url leads to its MCP endpoint")
+        message += f"; check that {self.path}.url leads to its MCP endpoint"
+        return HttpStatusError(message, server=self.server, status=status)
 
     def _advice(self, status: int) -> str:
         match status:

@@ -189,7 +189,7 @@ class HttpSse:
     async def _no_stream(self, answer: HttpAnswer) -> ToolError:
         body = await answer.words()
         if 200 <= answer.status < 300:
-            return self._endpoint.no_message("its event stream", answer.media_type, body)
+            return self._endpoint.no_message(answer.status, answer.media_type, body, asked="its event stream")
         return self._endpoint.failed_status(answer.status, answer.headers, body, asked="its event stream")
 
     def _no_place(self, what: str) -> ToolError:

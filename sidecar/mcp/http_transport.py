@@ -24,7 +24,7 @@ from sidecar.mcp.http_failures import answer_in
 from sidecar.mcp.http_headers import SESSION_ID, post_headers, session_headers, stream_headers
 from sidecar.mcp.http_stream import OwnMessages, StreamReader
 from sidecar.mcp.inbox import Inbox
-from sidecar.mcp.transport import FailedRequest, Outgoing, SessionLostError
+from sidecar.mcp.transport import FailedRequest, HttpStatusError, Outgoing, SessionLostError
 from sidecar.protocol.errors import ToolError
 
 NOTICE_LIMIT_SECS = 30.0
@@ -128,7 +128,9 @@ class StreamableHttp:
             if exchange.is_request:
                 await self._in_order(exchange)
                 await self._post(exchange)
-                self._fail(exchange, f"sent no answer to {exchange.asked} in what it sent for it")
+                self._failed(
+                    exchange, self._status(200, f"sent no answer to {exchange.asked} in what it sent for it")
+                )
             else:
                 async with asyncio.timeout(NOTICE_LIMIT_SECS):
                     await self._post(exchange)
@@ -138,7 +140,8 @@ class StreamableHttp:
             logger.warning("%s did not accept %s in time", self._endpoint.name, exchange.asked)
         except Exception:  # The owner of a task: a mistake of ours must not leave a request without an end.
             logger.exception("%s of %s could not be sent", exchange.asked, self._endpoint.name)
-            self._fail(exchange, f"could not be asked {exchange.asked}: see the log for what broke")
+            message = f"{exchange.asked} could not be sent to {self._endpoint.name}: see the log for what broke"
+            self._failed(exchange, self._endpoint.error(message))
 
     async def _in_order(self, exchange: Exchange) -> None:
         """A server may take each connection in its own time, so what follows the handshake waits for its end."""
@@ -189,13 +192,12 @@ class StreamableHttp:
             await self._inbox.room()
             self._take(body.removeprefix(b"\xef\xbb\xbf") if isinstance(body, bytes) else body, exchange)
         elif start:
-            raise self._endpoint.no_message(exchange.asked, answer.media_type, start)
+            raise self._endpoint.no_message(answer.status, answer.media_type, start, asked=exchange.asked)
         elif answer.status == 202 and self._own_messages is not None and self._own_messages.is_open:
             await exchange.answered.wait()  # On the stream of its own messages, as some servers do.
         else:
-            raise self._endpoint.error(
-                f"{self._endpoint.name} answered {exchange.asked} with HTTP {answer.status} and nothing else"
-            )
+            what = f"answered {exchange.asked} with HTTP {answer.status} and nothing else"
+            raise self._status(answer.status, what)
 
     def _take(self, line: Line, exchange: Exchange | None = None) -> None:
         """Lets a message go on, unless it is an answer to another request than it came for."""
@@ -204,8 +206,8 @@ class StreamableHttp:
             return
         self._inbox.put(line)
 
-    def _fail(self, exchange: Exchange, what: str) -> None:
-        self._failed(exchange, self._endpoint.error(f"{self._endpoint.name} {what}"))
+    def _status(self, status: int, what: str) -> HttpStatusError:
+        return HttpStatusError(f"{self._endpoint.name} {what}", server=self._endpoint.server, status=status)
 
     def _failed(self, exchange: Exchange, error: ToolError) -> None:
         if exchange.message.id is not None:

@@ -31,7 +31,8 @@ its pipe answers the first and refuses the second, or the other way round.
 """
 
 _NO_VERDICT = (401, 403, 408, 429)
-"""Statuses that say nothing of the era; neither do those from 500 on."""
+"""Statuses that say nothing of the era. Those from 500 on do, if the handshake works: some servers break down over
+what they do not know."""
 
 _NO_SUCH_POST = (400, 404, 405)
 """What a server of the HTTP+SSE transport may answer to a POST where it expects a GET."""
@@ -144,7 +145,7 @@ class Opening:
                 life.connection, server=self._name, capabilities=self._capabilities(modern.PREFERRED_REVISION)
             )
         except HttpStatusError as error:
-            if error.status in _NO_VERDICT or not 400 <= error.status < 500:
+            if error.status in _NO_VERDICT:
                 raise
             return None
         except UnusableServerError:

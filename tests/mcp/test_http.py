@@ -149,6 +149,23 @@ async def test_a_redirect_within_the_origin_keeps_method_and_body(status: int) -
         assert await call(client, "fault", kind="redirect") == "there"
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *((status, "no") for status in (400, 404, 405, 422, 500, 501)),
+        *((status, "") for status in (200, 202, 400, 404)),
+        (200, "<html>no</html>"),
+        (200, {"jsonrpc": "2.0", "id": 99, "result": {}}),
+        (400, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no"}}),
+    ],
+    ids=str,
+)
+async def test_whatever_a_server_answers_to_what_it_does_not_know_the_handshake_is_tried(answer: Any) -> None:
+    async with McpHttpServer(on_discover=answer) as server, http_client(server) as client:
+        assert client.protocol_version == "2025-11-25"
+        assert await call(client, text="hi") == "hi"
+
+
 # What comes ---------------------------------------------------------------------------------------------
 
 
