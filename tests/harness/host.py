@@ -235,4 +235,6 @@ def clean_environment() -> dict[str, str]:
     empty = str(Path(__file__).parent / "empty_home")
     leading = ("OPENAI_", "ANTHROPIC_", "OLLAMA_", "OPENROUTER_", "DEEPSEEK_", "XDG_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(leading)}
-    return {**kept, "HOME": empty, "XDG_CONFIG_HOME": f"{empty}/config", "XDG_DATA_HOME": new_data_home()}
+    folders = {"HOME": empty, "XDG_CONFIG_HOME": f"{empty}/config", "XDG_DATA_HOME": new_data_home()}
+    # Nor does one find what the user keeps in a keyring, or leave anything there.
+    return {**kept, **folders, "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
