@@ -144,7 +144,8 @@ class Client:
         except SidecarError:
             self._verdicts.forget(self.server)
             raise
-        self._verdicts.remember(self.server, opened.verdict)
+        if opening.is_certain:
+            self._verdicts.remember(self.server, opened.verdict)
         self._conversation = Conversation(
             opened,
             server=self.name,

@@ -31,8 +31,7 @@ its pipe answers the first and refuses the second, or the other way round.
 """
 
 _NO_VERDICT = (401, 403, 408, 429)
-"""Statuses that say nothing of the era. Those from 500 on do, if the handshake works: some servers break down over
-what they do not know."""
+"""Statuses that say nothing of the era. Those from 500 on may: some servers break over what they do not know."""
 
 _NO_SUCH_POST = (400, 404, 405)
 """What a server of the HTTP+SSE transport may answer to a POST where it expects a GET."""
@@ -75,6 +74,9 @@ class Opening:
         self._begin = begin
         self._capabilities = capabilities
         self._known: Verdict | None = "sse" if _is_sse(server) else known
+        self.is_certain = True
+        """Whether what was found out will hold: false after a failure that may have been one of the moment."""
+
         self._paused_secs = paused_secs
         self._lives: list[Life] = []
         self._tries: list[asyncio.Task[Opened | None]] = []
@@ -119,7 +121,12 @@ class Opening:
 
     async def _open(self) -> Opened:
         if self._known == "sse" and isinstance(self._server, HttpServer):
-            return await self._by_handshake(await self._start(evolve(self._server, type="sse")))
+            try:
+                return await self._by_handshake(await self._start(evolve(self._server, type="sse")))
+            except ToolError as error:
+                if _is_sse(self._server) or needs_authorization(error):
+                    raise
+            self._known = None  # It has learned another transport since.
         life = await self._start(self._server)
         if self._known == "legacy":
             return await self._by_handshake(life)
@@ -147,6 +154,7 @@ class Opening:
         except HttpStatusError as error:
             if error.status in _NO_VERDICT:
                 raise
+            self.is_certain &= error.status < 500
             return None
         except UnusableServerError:
             raise
@@ -162,6 +170,9 @@ class Opening:
         try:
             return Opened(life, await self._initialized(life))
         except HttpStatusError as error:
+            found = await self._discovered(life) if self._known == "legacy" else None
+            if found is not None:
+                return found
             if (
                 error.status not in _NO_SUCH_POST
                 or not isinstance(life.server, HttpServer)

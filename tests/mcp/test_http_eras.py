@@ -65,13 +65,21 @@ async def test_a_server_that_does_not_know_the_question_is_asked_for_a_handshake
         assert "mcp-protocol-version" not in server.all("initialize")[0].headers
 
 
-@pytest.mark.parametrize("status", [401, 403, 408, 429, 500, 503])
+@pytest.mark.parametrize("status", [401, 403, 408, 429])
 async def test_a_status_that_says_nothing_of_the_era_is_no_reason_for_a_handshake(status: int) -> None:
     async with McpHttpServer(on_discover=(status, "")) as server:
         with pytest.raises(ToolError) as caught:
             await open_and_close(server)
         assert caught.value.data["status"] == status
         assert server.all("initialize") == []
+
+
+async def test_a_server_that_breaks_down_over_the_question_is_asked_for_a_handshake_this_once() -> None:
+    verdicts = Verdicts()
+    async with McpHttpServer(on_discover=(500, "")) as server:
+        assert await open_and_close(server, verdicts) == "2025-11-25"
+        server.eras = ("legacy", "modern")
+        assert await open_and_close(server, verdicts) == "2026-07-28"
 
 
 async def test_a_server_of_the_oldest_transport_is_found_by_its_stream_and_remembered() -> None:
@@ -109,9 +117,12 @@ async def test_what_a_server_is_gets_found_out_once_and_again_when_it_has_change
         await open_and_close(server, verdicts)
         assert asked(server) == ["initialize", "notifications/initialized"]
         server.eras = ("modern",)
-        with pytest.raises(ToolError):
-            await open_and_close(server, verdicts)
         assert await open_and_close(server, verdicts) == "2026-07-28"
+        server.eras = ("legacy",)
+        assert await open_and_close(server, verdicts) == "2025-11-25"
+        verdicts.remember(decode_server("s", server.entry()), "sse")
+        assert await open_and_close(server, verdicts) == "2025-11-25"
+        assert verdicts.get(decode_server("s", server.entry())) == "legacy"
 
 
 # Who we are ---------------------------------------------------------------------------------------------
