@@ -55,11 +55,13 @@ from sidecar.server.rpc import SidecarServer
 from sidecar.server.services import Services, SubmitDefaults
 from sidecar.server.sign_in_page import SignInPage
 from sidecar.server.stdio import serve_stdio
+from sidecar.store.errors import StoreError
+from sidecar.store.pins import PinnedTools
 from sidecar.store.store import Store
 from sidecar.tools.builtin import BUILTIN
 from sidecar.tools.loading import add_tools, fault_of_entry
 from sidecar.tools.mcp_resources import RESOURCE_TOOLS
-from sidecar.tools.mcp_tools import check_permissions, sync_server_tools
+from sidecar.tools.mcp_tools import check_permissions, digest_of, registered_name, sync_server_tools
 from sidecar.tools.registry import ToolRegistry
 from sidecar.workspace import Brought, WorkspaceTrust, brought_by, use_now
 
@@ -221,10 +223,12 @@ class _App:
             default=options.model or default_model(self._environ),
             complete=lending.complete,
         )
+        permissions = _permission_book(options, store, folders)
+        pins = store.pinned_tools(lambda: folders.paths)
         servers = McpManager(
             workspace=folders.paths,
             on_status=lambda server: host.notify("mcp/statusChanged", server),
-            on_tools=_tool_keeper(registry, notices),
+            on_tools=_tool_keeper(registry, notices, partial(_heed_changes, pins, permissions, notices)),
             on_warning=lambda server, warning: notices.add("mcpServer", f"MCP server {server!r}: {warning}"),
             ask_input=_input_asker(questions, inputs),
             offers=offers_of(host, questions, partial(sample, models), folders),
@@ -242,7 +246,7 @@ class _App:
             store=store,
             sessions=sessions,
             registry=registry,
-            permissions=_permission_book(options, store, folders),
+            permissions=permissions,
             servers=servers,
             models=models,
             lending=lending,
@@ -325,10 +329,33 @@ async def _registry(options: Options, host: Host) -> ToolRegistry:
     return registry
 
 
-def _tool_keeper(registry: ToolRegistry, notices: Notices) -> OnTools:
+def _heed_changes(
+    pins: PinnedTools,
+    permissions: PermissionBook,
+    notices: Notices,
+    server: str,
+    definitions: Sequence[McpToolDefinition],
+) -> None:
+    """What people have allowed of a tool holds for the tool that they saw, not for what a server makes of it."""
+    names = {definition.name: registered_name(server, definition.name) for definition in definitions}
+    try:
+        for name in pins.changed(server, {each.name: digest_of(each) for each in definitions}):
+            permissions.forget_tool(names[name])
+            message = f"tool {name!r} of MCP server {server!r} has changed since it was last seen"
+            notices.add("toolChanged", f"{message}; what was allowed of it is asked about again")
+    except StoreError as error:
+        cannot = f"whether tools of MCP server {server!r} have changed cannot be told"
+        notices.add("mcpTool", f"{cannot}: {error.message}")
+
+
+def _tool_keeper(
+    registry: ToolRegistry, notices: Notices, heed: Callable[[str, Sequence[McpToolDefinition]], None]
+) -> OnTools:
     """Keeps a server's tools in the registry as they come, change and go with it."""
 
     def on_tools(server: str, client: Client | None, definitions: tuple[McpToolDefinition, ...]) -> None:
+        if client is not None:
+            heed(server, definitions)
         permissions = client.server.permissions if client is not None else {}
         ours = RESOURCE_TOOLS if client is not None and offers(client, "resources") else ()
         for warning in sync_server_tools(registry, server, client, definitions, permissions, ours=ours):

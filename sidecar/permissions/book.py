@@ -26,6 +26,9 @@ class Kept(Protocol):
     def forget(self, session_id: str) -> None:
         """Drops the layer."""
 
+    def forget_tool(self, tool: str) -> None:
+        """Drops the remembered rules that allow a tool, in every layer."""
+
 
 class InMemory:
     """Keeps layers as long as the program runs."""
@@ -44,6 +47,12 @@ class InMemory:
     def forget(self, session_id: str) -> None:
         """See Kept."""
         self._layers.pop(session_id, None)
+
+    def forget_tool(self, tool: str) -> None:
+        """See Kept."""
+        for key, (options, rules) in self._layers.items():
+            kept = tuple(rule for rule in rules if rule.tool != tool or rule.decision != "allow")
+            self._layers[key] = (options, kept)
 
 
 class PermissionBook:
@@ -98,6 +107,10 @@ class PermissionBook:
     def forget_session(self, session_id: str) -> None:
         """Drops what a session had on top."""
         self._kept.forget(session_id)
+
+    def forget_tool(self, tool: str) -> None:
+        """Drops what people have allowed of a tool, which is not what it was: they are asked again."""
+        self._kept.forget_tool(tool)
 
     def _add(self, rule: PermissionRule, key: str | None) -> None:
         options, remembered = self._kept.load(key)

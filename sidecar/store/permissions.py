@@ -41,10 +41,25 @@ class KeptPermissions:
         """Drops what a session had."""
         self._database.change("DELETE FROM permissions WHERE scope = ?", self._scope(session_id))
 
+    def forget_tool(self, tool: str) -> None:
+        """Drops what people have allowed of a tool, wherever that was."""
+        for scope, remembered in self._database.rows("SELECT scope, remembered FROM permissions"):
+            rules = value_of(remembered, Rules)
+            kept = without_allowed(rules, tool)
+            if kept != rules:
+                self._database.change(
+                    "UPDATE permissions SET remembered = ? WHERE scope = ?", body_of(kept), scope
+                )
+
     def _scope(self, session_id: str | None) -> str:
         if session_id is not None:
             return session_scope(session_id)
         return f"workspace:{json.dumps(sorted(str(folder) for folder in self._workspace()))}"
+
+
+def without_allowed(rules: Rules, tool: str) -> Rules:
+    """The rules but those that allow exactly this tool."""
+    return tuple(rule for rule in rules if rule.tool != tool or rule.decision != "allow")
 
 
 def session_scope(session_id: str) -> str:

@@ -85,7 +85,12 @@ def audit_and_permissions(connection: Any) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (sessions_and_events, audit_and_permissions)
+def pins(connection: Any) -> None:
+    """Version 3. `digests` is a JSON object by the names of tools."""
+    connection.execute("CREATE TABLE pins (scope TEXT PRIMARY KEY, digests TEXT NOT NULL) WITHOUT ROWID")
+
+
+MIGRATIONS: tuple[Migration, ...] = (sessions_and_events, audit_and_permissions, pins)
 """What leads from each version to the next, from 0 on. Never change one that was released: add another."""
 
 VERSION = len(MIGRATIONS)

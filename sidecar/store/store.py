@@ -14,6 +14,7 @@ from sidecar.store.errors import StoreError
 from sidecar.store.opening import MEMORY, OnWarning, open_file, open_memory
 from sidecar.store.owners import Owners
 from sidecar.store.permissions import KeptPermissions
+from sidecar.store.pins import PinnedTools
 from sidecar.store.run_log import now_ms
 from sidecar.store.sessions import SessionTable
 
@@ -54,6 +55,10 @@ class Store:
     def permissions(self, workspace: Callable[[], Sequence[Path]]) -> KeptPermissions:
         """What people decided in a workspace, and in any session."""
         return KeptPermissions(self._database, workspace)
+
+    def pinned_tools(self, workspace: Callable[[], Sequence[Path]]) -> PinnedTools:
+        """What the servers of a workspace offered when they were last seen."""
+        return PinnedTools(self._database, workspace)
 
     @property
     def is_open(self) -> bool:

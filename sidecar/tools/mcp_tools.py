@@ -1,5 +1,7 @@
 """Tools of MCP servers as tools of the registry: `server__tool`, found by table, never by splitting a name."""
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -9,6 +11,7 @@ from sidecar.mcp.config import Server, path_of
 from sidecar.mcp.results import McpCallResult, McpToolDefinition
 from sidecar.permissions.globs import name_matches
 from sidecar.permissions.model import Permission
+from sidecar.protocol.codec import encode
 from sidecar.protocol.errors import ConfigurationError, ToolError
 from sidecar.protocol.events import Warned
 from sidecar.protocol.values import ContentBlock, JsonObject, TextBlock, ToolResult, ToolSource
@@ -125,6 +128,12 @@ def check_permissions(server: str, entry: Server) -> None:
             except ValueError as error:
                 path = f"{path_of(server)}.permissions.{glob}"
                 raise ConfigurationError(f"{path}: {error}", path=path) from None
+
+
+def digest_of(definition: McpToolDefinition) -> str:
+    """What a tool looks like to a model and to people: changes with its words, its schemas and its hints."""
+    said = json.dumps(encode(definition), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 def sync_server_tools(

@@ -470,7 +470,9 @@ def list_tools(request: Json) -> None:
     options = _state.options
     with _state.lock:
         entries = (
-            [*BROKEN_TOOLS] if options.broken_tools else [_entry(name) for name in (*TOOLS, *_state.extra_tools)]
+            [*BROKEN_TOOLS]
+            if options.broken_tools
+            else [_entry(name, options.describe) for name in (*TOOLS, *_state.extra_tools)]
         )
     page = int((request.get("params") or {}).get("cursor") or 0)
     if options.refuse_page == page:
@@ -491,8 +493,10 @@ def list_tools(request: Json) -> None:
     answer(request["id"], result)
 
 
-def _entry(name: str) -> Json:
+def _entry(name: str, changed: str | None = None) -> Json:
     description = (TOOLS[name].__doc__ or name) if name in TOOLS else name
+    if name == changed:
+        description += " Now with a twist."
     entry = {"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}}
     return {**entry, "outputSchema": PROMISED} if name == "unstructured" else entry
 
@@ -582,6 +586,7 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--revision", help="answer initialize with this revision")
     parser.add_argument("--no-tools", action="store_true", help="do not offer tools")
+    parser.add_argument("--describe", metavar="TOOL", help="describe this tool in other words")
     parser.add_argument("--pages", type=int, default=1)
     parser.add_argument("--cursor", choices=("empty", "loop", "endless"))
     parser.add_argument("--refuse-page", type=int, metavar="PAGE")
