@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from attrs import evolve
 
 from sidecar.mcp import legacy, modern
-from sidecar.mcp.config import HttpServer, Server, StdioServer, path_of
+from sidecar.mcp.config import HttpServer, Server, path_of
 from sidecar.mcp.connection import ServerRefusalError
 from sidecar.mcp.life import Life
 from sidecar.mcp.limits import within
@@ -209,9 +209,10 @@ class Opening:
         """
         anew: asyncio.Task[Opened | None] | None = None
         waiting = {discovering, self._attempt(self._by_handshake(life))}
-        half_secs = max(0.0, self._server.start_timeout_secs / 2 - SILENCE_SECS)
+        now = asyncio.get_running_loop().time
+        half = now() + self._server.start_timeout_secs / 2 - SILENCE_SECS
         while waiting:
-            limit_secs = None if anew else half_secs
+            limit_secs = None if anew else max(0.0, half - now())
             done, waiting = await asyncio.wait(waiting, timeout=limit_secs, return_when=asyncio.FIRST_COMPLETED)
             for attempt in self._tries:  # In the order of preference.
                 if attempt in done and attempt.exception() is None and (opened := attempt.result()) is not None:
@@ -240,9 +241,10 @@ class Opening:
         return attempt
 
     def _patience_secs(self) -> float | None:
-        """Silence over HTTP says nothing of the era, and a modern server may take its time."""
-        is_open = self._known is None and isinstance(self._server, StdioServer)
-        return SILENCE_SECS if is_open else None
+        """How long to wait for what a server is. Silence over HTTP says nothing of the era."""
+        if isinstance(self._server, HttpServer):
+            return None
+        return SILENCE_SECS if self._known is None else self._server.start_timeout_secs / 2
 
     def _late(self, limit_secs: float) -> ToolError:
         return self._error(

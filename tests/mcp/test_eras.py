@@ -264,3 +264,12 @@ def test_a_verdict_is_forgotten_after_a_week_and_when_there_are_too_many() -> No
         verdicts.remember(server(args=[str(number)]), "legacy")
     assert verdicts.get(server(args=["0"])) is None
     assert verdicts.get(server(args=["500"])) == "legacy"
+
+
+async def test_a_server_that_is_no_longer_modern_and_keeps_silent_is_found_out_again() -> None:
+    entry = server_entry("--on-discover", "silent", startTimeoutSecs=4)
+    verdicts = Verdicts()
+    verdicts.remember(decode_server("s", entry), "modern")
+    async with connected(entry, verdicts=verdicts) as client:
+        assert client.protocol_version == "2025-11-25"
+    assert verdicts.get(decode_server("s", entry)) == "legacy"
