@@ -101,6 +101,8 @@ async def _closable(parts: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
 
 def _plain(data: Any) -> Any:
     """The data if it is JSON; with text that no encoding can carry replaced."""
+    if isinstance(data, str):
+        return _encodable(data)
     try:
         text = compact(data)
     except (TypeError, ValueError, RecursionError) as error:
@@ -110,9 +112,16 @@ def _plain(data: Any) -> Any:
 
 
 def _plain_blocks(blocks: tuple[ContentBlock, ...] | None) -> tuple[ContentBlock, ...] | None:
+    if all(map(_is_clean_text, blocks or ())):
+        return blocks
     raw = encode(blocks)
     plain = _plain(raw)
     return blocks if plain is raw else decode({"ok": True, "content": plain}, ToolsExecuteResult).content
+
+
+def _is_clean_text(block: ContentBlock) -> bool:
+    """Of a large text no JSON need be made only to see that it can be."""
+    return isinstance(block, TextBlock) and block.annotations is None and _encodable(block.text) is block.text
 
 
 def _text(result: ToolResult) -> str:
