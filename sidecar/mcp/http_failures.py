@@ -51,6 +51,10 @@ class Endpoint:
         text = " ".join(text.split())
         return text if len(text) <= MAX_QUOTED_CHARACTERS else text[:MAX_QUOTED_CHARACTERS] + " …"
 
+    def words(self, body: bytes) -> str:
+        """What an error's body says, as errors may show it."""
+        return self.clean(said(body))
+
     def error(self, message: str) -> ToolError:
         """A failure of this server."""
         return ToolError("mcpError", message, server=self.server)
@@ -60,7 +64,7 @@ class Endpoint:
     ) -> HttpStatusError:
         """An answer with another status than 2xx to what was `asked`. Header names are in lower case."""
         wait_secs = retry_after_secs(headers, datetime.now(UTC))
-        words = self.clean(said(body))
+        words = self.words(body)
         message = f"{self.name} answered {asked} with HTTP {status}{_phrase(status)}{words and f': {words}'}"
         if wait_secs is not None:
             message += f"; it asks to wait {wait_secs:g} s (Retry-After)"
@@ -74,7 +78,7 @@ class Endpoint:
     def no_message(self, status: int, media_type: str, body: bytes, *, asked: str) -> HttpStatusError:
         """Something, often a page for people, where a message should be. `body` may be its beginning alone."""
         what = "a web page" if is_web_page(media_type, body) else (media_type or "something")
-        words = self.clean(said(body))
+        words = self.words(body)
         message = f"{self.name} answered {asked} with {what} instead of a message{words and f': {words}'}"
         message += f"; check that {self.path}.url leads to its MCP endpoint"
         return HttpStatusError(message, server=self.server, status=status)

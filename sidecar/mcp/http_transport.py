@@ -33,7 +33,7 @@ NOTICE_LIMIT_SECS = 30.0
 ORDER_LIMIT_SECS = 5.0
 """How long requests wait for `notifications/initialized` to have arrived: each message travels on its own."""
 
-WITHDRAWN_SECS = 1.0
+WITHDRAWN_SECS = 0.5
 """How long a request that was cancelled by a message is still listened to."""
 
 DELETE_LIMIT_SECS = 1.0
@@ -42,7 +42,11 @@ DELETE_LIMIT_SECS = 1.0
 MAX_FRUITLESS_RESUMES = 5
 """So many times in a row a stream may end again without anything new. Own choice."""
 
-_SESSION_WORDS = re.compile(rb"session", re.IGNORECASE)
+_LOST = re.compile(
+    rb"(no valid|invalid|unknown|expired|missing) (mcp[- ])?session"
+    rb"|session.{0,30}(not found|not exist|unknown|invalid|expired|terminated|closed)|not initialized",
+    re.IGNORECASE,
+)
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 logger = logging.getLogger("sidecar.mcp")
@@ -65,7 +69,7 @@ class StreamableHttp:
         self._exchanges = Exchanges()
         self._session_id: str | None = None
         self._revision: str | None = None
-        self._is_lost = False
+        self._loss: str | None = None
         self._initialized: asyncio.Task[None] | None = None
         self._own_messages: OwnMessages | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -84,7 +88,7 @@ class StreamableHttp:
             return
         if message.method == "initialize":
             self._forget_session()
-            self._is_lost = False
+            self._loss = None
         exchange = self._exchanges.begin(message, self._session_id, self._carry)
         if message.method == "notifications/initialized":
             self._initialized = exchange.task
@@ -151,8 +155,8 @@ class StreamableHttp:
 
     async def _post(self, exchange: Exchange) -> None:
         message = exchange.message
-        if self._is_lost and not exchange.is_stateless and message.method != "initialize":
-            raise self._lost()
+        if self._loss is not None and not exchange.is_stateless and message.method != "initialize":
+            raise SessionLostError(self._loss, server=self._endpoint.server)
         headers = post_headers(message, revision=self._revision, session_id=exchange.session_id)
         async with await self._edge.send("POST", headers, message.body, asked=exchange.asked) as answer:
             self._exchanges.taken(exchange)
@@ -172,8 +176,7 @@ class StreamableHttp:
         """Another status than 2xx: a session that is gone, a JSON-RPC error, or an error of HTTP alone."""
         body = await answer.words()
         if exchange.session_id is not None and _is_lost_session(answer.status, body):
-            self._lose(exchange.session_id)
-            raise self._lost()
+            raise self._lost(exchange.session_id, answer.status, body)
         error = self._endpoint.failed_status(answer.status, answer.headers, body, asked=exchange.asked)
         said = answer_in(answer.status, body, exchange.message.id)
         if said is not None:
@@ -242,7 +245,7 @@ class StreamableHttp:
                 return await reader.read(answer, lambda: exchange.is_answered)
             body = await answer.words()
             if exchange.session_id is not None and _is_lost_session(answer.status, body):
-                self._lose(exchange.session_id)
+                self._lost(exchange.session_id, answer.status, body)
             lost = self._endpoint.failed_status(answer.status, answer.headers, body, asked=asked)
             raise self._broken_off(exchange, lost)
 
@@ -266,21 +269,20 @@ class StreamableHttp:
         else:
             logger.warning("%s gave a session id that no header can carry", self._endpoint.name)
 
-    def _lose(self, session_id: str) -> None:
+    def _lost(self, session_id: str, status: int, body: bytes) -> SessionLostError:
         """The server no longer knows a session; until the next handshake nothing can be asked in one."""
+        words = f"HTTP {status} {self._endpoint.words(body)}".rstrip()
+        loss = f"{self._endpoint.name} has forgotten this session, as after a restart: {words}"
         if self._session_id == session_id:
             self._forget_session()
-            self._is_lost = True
+            self._loss = loss
+        return SessionLostError(loss, server=self._endpoint.server)
 
     def _forget_session(self) -> None:
         self._session_id = self._revision = self._initialized = None
         if self._own_messages is not None:
             self._own_messages.stop()
             self._own_messages = None
-
-    def _lost(self) -> SessionLostError:
-        message = f"{self._endpoint.name} has forgotten this session, as after a restart"
-        return SessionLostError(message, server=self._endpoint.server)
 
     async def _end(self) -> None:
         session_id, revision = self._session_id, self._revision
@@ -305,6 +307,6 @@ class StreamableHttp:
 
 
 def _is_lost_session(status: int, body: bytes) -> bool:
-    """404, as the specification has it, or the 400 with a word on sessions that servers after the official
-    TypeScript examples answer."""
-    return status == 404 or (status == 400 and _SESSION_WORDS.search(body) is not None)
+    """404, as the specification has it, or the 400 that says so, as many servers have it: those after the examples
+    of the official SDKs."""
+    return status == 404 or (status == 400 and _LOST.search(body) is not None)

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.harness.host import Host, Json, RequestFailed, sidecar
-from tests.harness.mcp_http_faults import ANSWERS, SECRET, SENSE, faulty_server
+from tests.harness.mcp_http_faults import ANSWERS, LARGE, SECRET, SENSE, faulty_server
 from tests.harness.mcp_http_server import McpHttpServer
 from tests.harness.model_server import Reply, ScriptedModel, SeenRequest, calls, says
 from tests.harness.tcp import closed_port
@@ -121,7 +121,7 @@ async def test_a_server_that_was_restarted_serves_the_next_run(place: Place) -> 
 
 async def test_every_fault_ends_its_call_soon_and_the_next_one_works(place: Place) -> None:
     seen: dict[str, Any] = {}
-    for kind in ANSWERS:
+    for kind in sorted(set(ANSWERS) - set(LARGE)):
         params = {"name": "s__fault", "arguments": {"kind": kind}}
         try:
             outcome = await place.host.request("tools/call", params)

@@ -203,6 +203,10 @@ SENSE = tuple(ANSWERS)[: tuple(ANSWERS).index("wrong id")]
 """The kinds that have a result."""
 
 
+LARGE = ("oversized event", "endless body")
+"""The kinds that take a second, for tests that need not show them again."""
+
+
 def faulty_server(**options: Any) -> McpHttpServer:
     """A server with all of them."""
     return McpHttpServer(faults={kind: play for kind, (play, _) in ANSWERS.items()}, **options)

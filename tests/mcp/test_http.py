@@ -430,8 +430,35 @@ async def test_a_server_that_forgets_every_session_fails_the_call() -> None:
         server.sessions.clear()
         with pytest.raises(ToolError) as caught:
             await call(client, text="hi")
-    assert "server 's' has forgotten this session" in caught.value.message
-    assert "secret" not in caught.value.message
+    assert caught.value.message == (
+        "server 's' has forgotten this session, as after a restart: HTTP 404 Session not found"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "is_lost"),
+    [
+        (400, "Bad Request: No valid session ID provided", True),
+        (400, "Bad Request: Server not initialized", True),
+        (400, "Session abc not found", True),
+        (404, "", True),
+        (400, "session_id must be a string", False),
+        (410, "Session not found", False),
+    ],
+)
+async def test_a_session_is_lost_where_the_server_says_so(status: int, words: str, is_lost: bool) -> None:
+    async def play(wire: Wire, seen: Seen) -> None:
+        if len(server.sessions) == 1 and len(server.all("initialize")) == 1:
+            await wire.respond(status, words.encode(), "text/plain")
+        else:
+            await wire.json(result(seen.id, text("in a new session")))
+
+    async with McpHttpServer(faults={"lost": play}) as server, http_client(server) as client:
+        if is_lost:
+            assert await call(client, "fault", kind="lost") == "in a new session"
+        else:
+            with pytest.raises(ToolError, match=f"with HTTP {status} .*: {words}"):
+                await call(client, "fault", kind="lost")
 
 
 async def test_a_server_that_went_away_fails_its_calls_and_is_used_again_when_it_is_back() -> None:

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from sidecar.mcp.client import Client
 from sidecar.protocol.errors import ToolError
-from tests.harness.mcp_http_faults import ANSWERS, SECRET, SENSE, faulty_server
+from tests.harness.mcp_http_faults import ANSWERS, LARGE, SECRET, SENSE, faulty_server
 from tests.mcp.conftest import http_client, words_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -29,7 +29,7 @@ async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("kind", ANSWERS)
+@pytest.mark.parametrize("kind", [kind for kind in ANSWERS if kind not in LARGE])
 async def test_a_call_gets_what_its_answer_holds_or_says_what_was_wrong(client: Client, kind: str) -> None:
     _, wanted = ANSWERS[kind]
     call = asyncio.wait_for(client.call_tool("fault", {"kind": kind}), BOUND_SECS)
@@ -42,6 +42,15 @@ async def test_a_call_gets_what_its_answer_holds_or_says_what_was_wrong(client: 
         assert wanted in caught.value.message
         assert SECRET not in str(caught.value.message) + str(caught.value.data)
     assert words_of(await asyncio.wait_for(client.call_tool("echo", {"text": "next"}), BOUND_SECS)) == "next"
+
+
+async def test_a_message_that_is_too_large_fails_its_call_alone() -> None:
+    async with faulty_server() as server, http_client(server) as client:
+        for kind in LARGE:
+            with pytest.raises(ToolError) as caught:
+                await asyncio.wait_for(client.call_tool("fault", {"kind": kind}), BOUND_SECS)
+            assert ANSWERS[kind][1] in caught.value.message
+        assert words_of(await client.call_tool("echo", {"text": "next"})) == "next"
 
 
 async def test_the_status_and_the_wait_of_an_error_are_told_as_data(client: Client) -> None:
