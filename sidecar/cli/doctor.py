@@ -164,4 +164,6 @@ def _server_check(server: JsonObject, settled_secs: float | None) -> Check:
             error = server.get("error") or {}
             said = str(error.get("stderrTail") or "").strip().rpartition("\n")[2]
             message = f"{name}: {error.get('message', server['status'])}" + (f" (it said: {said})" if said else "")
-            return Check(status="fail", subject=subject, message=message, fix="run its command by hand")
+            return Check(
+                status="fail", subject=subject, message=message, fix=f"agent-sidecar mcp test {name} says more"
+            )

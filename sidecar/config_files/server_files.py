@@ -21,6 +21,9 @@ Format = Literal["mcpServers", "servers", "mcp.servers", "context_servers", "emp
 FOREIGN_APPROVALS = ("autoApprove", "alwaysAllow", "trust")
 """What other programs' entries say about running tools unasked (Cline and Cursor, Roo, Gemini)."""
 
+URL_FIELDS = ("url", "httpUrl", "serverUrl")
+"""Where an entry says how it is reached over HTTP: most programs, Gemini, Windsurf."""
+
 
 class ServerFileError(ValueError):
     """The file cannot be read; `line` counts from 1, 0 where none can be named."""
@@ -120,7 +123,7 @@ def _parts(raw: JsonObject) -> tuple[Format, Any, Any]:
 
 
 def _is_entry(value: Any) -> bool:
-    return isinstance(value, dict) and any(isinstance(value.get(key), str) for key in ("command", "url"))
+    return isinstance(value, dict) and any(isinstance(value.get(key), str) for key in ("command", *URL_FIELDS))
 
 
 def _of_project(raw: JsonObject, project: str | None) -> Any:

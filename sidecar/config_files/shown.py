@@ -9,11 +9,9 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from sidecar.config_files.server_files import JsonObject
+from sidecar.config_files.server_files import URL_FIELDS, JsonObject
 from sidecar.config_files.workspace import WorkspaceFile, WorkspaceFiles
 from sidecar.protocol.printable import printable
-
-_URLS = ("url", "httpUrl", "serverUrl")
 
 
 def shown_files(found: WorkspaceFiles) -> list[str]:
@@ -36,7 +34,7 @@ def _server_lines(name: str, entry: Any) -> Iterator[str]:
         yield f"  server {printable(name)}: is no object, and cannot be started"
         return
     rest = dict(entry)
-    if addresses := [rest.pop(key) for key in _URLS if key in rest]:
+    if addresses := [rest.pop(key) for key in URL_FIELDS if key in rest]:
         yield from (f"  server {printable(name)} reaches: {printable(_text(address))}" for address in addresses)
     if "command" in rest or not addresses:
         yield f"  server {printable(name)} runs: {printable(_command_line(rest))}"

@@ -14,6 +14,7 @@ import pytest
 
 from sidecar.cli import main
 from tests.harness.mcp_server import server_entry
+from tests.harness.tcp import closed_port
 from tests.harness.terminal import cli, environment, on_terminal
 
 MINE = """\
@@ -191,6 +192,7 @@ def test_servers_are_started_and_each_says_how_it_did(home: Home) -> None:
     servers = {
         "good": server_entry(),
         "gone": {"command": "/no/such/server"},
+        "away": {"url": f"http://127.0.0.1:{closed_port()}/mcp"},
         "dies": {"command": sys.executable, "args": ["-c", dies]},
         "asks": {"command": "x", "env": {"A": "${input:a}"}},
         "off": {"command": "x", "disabled": True},
@@ -203,6 +205,7 @@ def test_servers_are_started_and_each_says_how_it_did(home: Home) -> None:
     assert "mcpServers.gone.command: the program '/no/such/server' was not found" in lines[1]
     assert lines[2] == f"      next: mend its entry in {home.config}"
     rest = "\n".join(lines[3:])
+    assert "cannot be reached at http://127.0.0.1:" in rest and "next: see that it runs there" in rest
     assert "      it said: no licence" in rest
     assert f"      its command: {shlex.join([sys.executable, '-c', dies])}" in rest
     assert "${input:a} stands for nothing" in rest and "on a terminal" in rest
@@ -216,6 +219,7 @@ def test_servers_are_started_and_each_says_how_it_did(home: Home) -> None:
     assert [line.split()[:2] for line in status.splitlines()[1:]] == [
         ["good", "ready"],
         ["gone", "failed"],
+        ["away", "failed"],
         ["dies", "failed"],
         ["asks", "failed"],
         ["off", "stopped"],

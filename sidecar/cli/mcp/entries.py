@@ -6,10 +6,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sidecar.cli.host import UsageError
+from sidecar.config_files.server_files import URL_FIELDS
 
 JsonObject = dict[str, Any]
-
-URL_FIELDS = ("url", "httpUrl", "serverUrl")
 
 
 def gist(entry: Any) -> str:

@@ -10,7 +10,7 @@ from sidecar_client import ClientError
 from sidecar.cli import wording
 from sidecar.cli.host import DONE, FAILED, Spawn, UsageError, report_failure, screen_on
 from sidecar.cli.interrupts import Interrupts
-from sidecar.cli.mcp.entries import JsonObject, described, gist, shell_line
+from sidecar.cli.mcp.entries import JsonObject, described, gist, shell_line, url_of
 from sidecar.cli.mcp.sources import Source, in_use, inputs_of, sources_of
 from sidecar.cli.mcp.starting import Trial, start_servers
 from sidecar.cli.mcp.user_file import UserFile
@@ -166,7 +166,7 @@ def _advice(name: str, trial: Trial, sources: Sequence[Source]) -> str:
             return (
                 f"raise startTimeoutSecs of mcpServers.{name}, or run its command by hand to see what it waits for"
             )
-        case "io":
+        case _ if url_of(in_use(sources)[name]):
             return "see that it runs there, and that nothing between here and there stops you"
         case _:
             return "run its command by hand, and read what it says"
