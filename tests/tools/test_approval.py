@@ -162,7 +162,7 @@ async def test_an_allowed_call_runs_and_its_option_s_rule_is_kept(
     made = await writing().invoke("write", {"path": "a"}, witness.scope())
     assert made.content == '{"path":"a"}'
     assert witness.remembered == remembered
-    assert witness.decisions == [("write", "ask", decision)]
+    assert witness.decisions == [("write", "ask", None), ("write", "ask", decision)]
 
 
 async def test_a_denial_is_told_to_the_model_with_its_reason() -> None:

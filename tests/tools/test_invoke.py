@@ -55,6 +55,29 @@ async def test_a_call_leaves_a_complete_record() -> None:
     assert before <= made.started_ms <= time.time_ns() // 1_000_000
 
 
+async def test_whoever_records_hears_of_each_call_that_is_over_however_it_ended() -> None:
+    heard: list[tuple[str, JsonObject, ToolInvocation | None]] = []
+
+    async def hang(args: JsonObject, ctx: ToolContext) -> ToolOutput:
+        running.set()
+        await asyncio.Event().wait()
+
+    running = asyncio.Event()
+    registry = registry_of(Made("echo", echo), Made("picky", echo, TEXT), Made("hang", hang))
+    scope = InvocationScope(record=lambda call, made: heard.append((call.tool_name, call.input, made)))
+    made = await registry.invoke("echo", {"a": 1}, scope)
+    await failure(registry, "picky", {"text": 1}, scope)
+    await failure(registry, "nothing", {"b": 2}, scope)
+    task = asyncio.create_task(registry.invoke("hang", {}, scope))
+    await running.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert heard[0] == ("echo", {"a": 1}, made)
+    assert heard[-1] == ("hang", {}, None)
+    failed = [(name, call.error.kind) for name, _, call in heard if call is not None and call.error is not None]
+    assert failed == [("picky", "invalidArguments"), ("nothing", "notFound")]
+
+
 async def test_calls_without_an_id_get_one_each() -> None:
     registry = registry_of(Made("echo", echo))
     ids = {(await registry.invoke("echo", {})).call_id for _ in range(3)}
