@@ -4,7 +4,7 @@ import asyncio
 import functools
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,7 @@ class Client:
             reopen=self._reopen,
             on_renewed=self._tools_changed,
         )
-        self._listen(self._conversation)
+        self._listen(self._conversation, {})
 
     async def tools(self) -> tuple[McpToolDefinition, ...]:
         """The server's tools, from memory where that is fresh."""
@@ -224,10 +224,7 @@ class Client:
 
     async def close(self) -> None:
         """Ends the server and all that it started, within 3 s; what still waits fails at once."""
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait({self._listening})
-            self._listening = None
+        await self._stop_listening()
         await self._tools.close()
         # All of them: where an opening was broken off, there may be more than the one in use.
         await asyncio.gather(*(life.close() for life in self._lives))
@@ -262,9 +259,24 @@ class Client:
         )
         return await opening.open_again(opened.life)
 
-    def _listen(self, conversation: Conversation) -> None:
+    async def listen_to_resources(self, uris: Collection[str]) -> None:
+        """Subscribes to changes of these resources, and of the lists as before; for a modern server."""
+        conversation = self._talk()
+        await self._stop_listening()
+        self._listen(conversation, {"resourceSubscriptions": sorted(uris)} if uris else {})
+        self._tools_changed()  # What has changed in between was not heard.
+
+    async def _stop_listening(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait({self._listening})
+            self._listening = None
+
+    def _listen(self, conversation: Conversation, more: JsonObject) -> None:
         """Subscribes to changes where the server has to be asked for word of them."""
-        wanted = wanted_of(conversation.session.capabilities) if conversation.session.is_modern else {}
+        if not conversation.session.is_modern:
+            return
+        wanted = wanted_of(conversation.session.capabilities) | more
         if wanted:
             self._listening = asyncio.create_task(
                 keep_listening(

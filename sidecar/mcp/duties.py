@@ -74,13 +74,14 @@ class Duties:
     """The duties towards the server `server`, over all of its lives.
 
     `person_time` counts how long it has waited for a person, `callers` knows of the calls under way. `log_level`
-    is what the host wants to hear of.
+    and `wanted_resources` are what the host wants to hear of.
     """
 
     def __init__(self, server: str = "", offers: Offers = Offers()) -> None:  # noqa: B008  it is frozen
         self.person_time = PersonTime()
         self.callers = Callers(server)
         self.log_level: LogLevel | None = None
+        self.wanted_resources: frozenset[str] = frozenset()
         self._server = server
         self._offers = offers
         self._asking = asyncio.Lock()

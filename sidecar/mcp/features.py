@@ -5,6 +5,7 @@ What comes back is MCP's own JSON, less what is none of it.
 """
 
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from sidecar.mcp.client import Client
@@ -47,13 +48,7 @@ async def list_prompts(client: Client) -> list[JsonObject]:
 async def read_resource(client: Client, uri: str) -> list[JsonObject]:
     """What is at an address, as `TextResourceContents` and `BlobResourceContents`. Raises `notFound` too."""
     _require(client, "resources")
-    try:
-        result = await client.request("resources/read", {"uri": uri})
-    except ServerRefusalError as refusal:
-        if refusal.code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
-            message = f"server {client.name!r} has no resource {uri!r}: {refusal.message}"
-            raise ToolError("notFound", message, server=client.name, uri=uri) from None
-        raise _refused(client, f"to read {uri!r}", refusal) from None
+    result = await _of_resource(client, "resources/read", uri)
     return _objects(client, "resources/read", result, "contents")
 
 
@@ -99,6 +94,29 @@ async def set_log_level(client: Client, level: str) -> None:
         raise _refused(client, f"the log level {level!r}", refusal) from None
 
 
+async def watch_resources(client: Client, wanted: Collection[str], watched: set[str]) -> None:
+    """Has the server tell of changes of the `wanted` resources alone; `watched` is kept to those that it tells of.
+
+    Raises `notFound` too. What could be done before an error stays done.
+    """
+    _require(client, "resources")
+    offered = client.session.capabilities["resources"]
+    if not isinstance(offered, dict) or offered.get("subscribe") is not True:
+        message = f"server {client.name!r} does not tell of changes of single resources"
+        raise ToolError("mcpError", message, server=client.name)
+    if client.session.is_modern:
+        await client.listen_to_resources(wanted)
+        watched.clear()
+        watched.update(wanted)
+        return
+    for uri in sorted(watched.difference(wanted)):
+        watched.discard(uri)
+        await _of_resource(client, "resources/unsubscribe", uri)
+    for uri in sorted(set(wanted) - watched):
+        await _of_resource(client, "resources/subscribe", uri)
+        watched.add(uri)
+
+
 def tell_roots_changed(client: Client) -> None:
     """Tells a server that it may see other folders; one of a stateless revision asks when it wants to know."""
     if not client.session.is_modern:
@@ -106,6 +124,16 @@ def tell_roots_changed(client: Client) -> None:
 
 
 # Answers ------------------------------------------------------------------------------------------------
+
+
+async def _of_resource(client: Client, method: str, uri: str) -> JsonObject:
+    try:
+        return await client.request(method, {"uri": uri})
+    except ServerRefusalError as refusal:
+        if refusal.code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
+            message = f"server {client.name!r} has no resource {uri!r}: {refusal.message}"
+            raise ToolError("notFound", message, server=client.name, uri=uri) from None
+        raise _refused(client, f"{method} of {uri!r}", refusal) from None
 
 
 async def _list(client: Client, feature: str, method: str, field: str) -> list[JsonObject]:

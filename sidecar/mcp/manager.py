@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,10 @@ class McpManager:
     async def set_log_level(self, name: str, level: LogLevel) -> ServerInfo:
         """From which level on a server is to tell what it does, until we end. Raises ToolError as requests do."""
         return await self._known(name).set_log_level(level)
+
+    async def watch_resources(self, name: str, uris: Collection[str]) -> ServerInfo:
+        """Of which resources a server is to tell that they changed. Raises ToolError as requests do."""
+        return await self._known(name).watch_resources(uris)
 
     def roots_changed(self) -> None:
         """Tells every server that it may see other folders."""

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from sidecar.mcp.config import (
     texts_of,
 )
 from sidecar.mcp.duties import Duties, Offers
-from sidecar.mcp.features import offers, set_log_level, tell_roots_changed
+from sidecar.mcp.features import offers, set_log_level, tell_roots_changed, watch_resources
 from sidecar.mcp.limits import within
 from sidecar.mcp.person_time import PersonTime
 from sidecar.mcp.placeholders import Surroundings, input_ids
@@ -118,6 +118,8 @@ class SupervisedServer:
         self._authorization: Authorization | None = None
         self._duties = Duties(name, place.offers)
         self._has_tools = False
+        self._watched: set[str] = set()
+        self._watching = asyncio.Lock()
         self._life: asyncio.Task[None] | None = None
         self._owner = asyncio.create_task(self._own())
 
@@ -156,6 +158,14 @@ class SupervisedServer:
         """From which level on the server is to tell what it does, now and after a restart."""
         await set_log_level(self.client, level)
         self._duties.log_level = level
+        return self.info
+
+    async def watch_resources(self, uris: Collection[str]) -> ServerInfo:
+        """Of which resources the server is to tell that they changed, now and after a restart."""
+        client = self.client
+        async with self._watching:
+            await watch_resources(client, uris, self._watched)
+            self._duties.wanted_resources = frozenset(uris)
         return self.info
 
     def roots_changed(self) -> None:
@@ -257,15 +267,19 @@ class SupervisedServer:
             await self._end_client()
 
     async def _first_tools(self, client: Client) -> tuple[McpToolDefinition, ...]:
-        await self._keep_log_level(client)
+        await self._keep_wishes(client)
         return await client.tools()
 
-    async def _keep_log_level(self, client: Client) -> None:
-        if self._duties.log_level is not None and offers(client, "logging"):
-            try:
+    async def _keep_wishes(self, client: Client) -> None:
+        """Asks a server that has begun anew for what the host wanted of the one before."""
+        self._watched.clear()
+        try:
+            if self._duties.log_level is not None and offers(client, "logging"):
                 await set_log_level(client, self._duties.log_level)
-            except ToolError as error:
-                self._warn(error.message)
+            if self._duties.wanted_resources:
+                await watch_resources(client, self._duties.wanted_resources, self._watched)
+        except ToolError as error:
+            self._warn(error.message)
 
     def _died(self, death: SidecarError) -> float | None:
         """Reports a death, and says how long to wait before the next try; None where there have been too many."""

@@ -566,6 +566,14 @@ class McpReadResourceResult(Value):
 
 
 @frozen(kw_only=True, repr=False)
+class McpWatchResourcesParams(Value):
+    """The resources of a server that the host wants to hear of, in place of those before."""
+
+    server: str
+    uris: tuple[str, ...]
+
+
+@frozen(kw_only=True, repr=False)
 class McpPromptsResult(Value):
     """`Prompt` objects of MCP, as they came."""
 

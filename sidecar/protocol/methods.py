@@ -52,6 +52,7 @@ _ROWS = (
     Method("mcp/resources", "host", m.McpOfferParams, m.McpResourcesResult),
     Method("mcp/resourceTemplates", "host", m.McpOfferParams, m.McpResourceTemplatesResult),
     Method("mcp/readResource", "host", m.McpReadResourceParams, m.McpReadResourceResult),
+    Method("mcp/watchResources", "host", m.McpWatchResourcesParams, m.ServerInfo),
     Method("mcp/prompts", "host", m.McpOfferParams, m.McpPromptsResult),
     Method("mcp/getPrompt", "host", m.McpGetPromptParams, m.McpGetPromptResult),
     Method("mcp/complete", "host", m.McpCompleteParams, m.McpCompleteResult),

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from tests.harness.host import Host, Json, RequestFailed, sidecar
 from tests.harness.mcp_box import Box, box_in
+from tests.harness.mcp_modern_server import modern_entry
 from tests.harness.mcp_offering import OUTPUT_SCHEMA, PIXEL, offering_entry
 from tests.harness.model_server import ScriptedModel, calls, says
 from tests.harness.npm import NpmServers, npm_servers
@@ -88,6 +89,7 @@ FAILURES = [
     ("mcp/getPrompt", {"server": "bare", "name": "greet"}, "mcpError", "offers no prompts"),
     ("mcp/setLogLevel", {"server": "bare", "level": "info"}, "mcpError", "offers no logging"),
     ("mcp/complete", {"server": "bare", "ref": {}, "argument": {}}, "mcpError", "offers no completions"),
+    ("mcp/watchResources", {"server": "quiet", "uris": ["doc://1"]}, "mcpError", "does not tell of changes"),
     ("mcp/readResource", {"server": "box", "uri": "doc://gone"}, "notFound", "has no resource 'doc://gone'"),
     ("mcp/readResource", {"server": "box", "uri": "doc://gone-since-2026"}, "notFound", "has no resource"),
     ("mcp/readResource", {"server": "box", "uri": "doc://forbidden"}, "mcpError", "not for you"),
@@ -107,6 +109,7 @@ async def test_what_cannot_be_had_is_refused_with_its_reason(host: Host) -> None
     entries = {
         "box": offering_entry(),
         "bare": offering_entry("--offers", "tools"),
+        "quiet": offering_entry("--no-subscribe"),
         "down": {"command": "no-such"},
     }
     for name, entry in entries.items():
@@ -149,6 +152,37 @@ async def test_a_host_hears_once_of_what_changed_however_often_the_server_says_s
 def _changes(box: Box) -> list[tuple[str, str | None]]:
     changed = [params for params in box.notified("mcp/offersChanged") if params["server"] == box.name]
     return [(params["what"], params.get("uri")) for params in changed]
+
+
+async def test_a_server_is_asked_for_word_of_the_resources_that_the_host_watches(box: Box) -> None:
+    async def asked(method: str, count: int = 0) -> list[str]:
+        params = await box.told("received", {"method": f"resources/{method}", "count": count})
+        return [each["uri"] for each in params]
+
+    await box.request("mcp/watchResources", uris=["doc://1", "doc://2"])
+    with pytest.raises(RequestFailed) as failed:
+        await box.request("mcp/watchResources", uris=["doc://2", "doc://gone"])
+    assert (failed.value.data["kind"], failed.value.data["uri"]) == ("notFound", "doc://gone")
+    await box.request("mcp/watchResources", uris=["doc://3", "doc://2"])
+    assert await asked("subscribe") == ["doc://1", "doc://2", "doc://gone", "doc://3"]
+    assert await asked("unsubscribe") == ["doc://1"]
+    await box.host.request("mcp/restart", {"name": box.name})
+    assert await asked("subscribe", 2) == ["doc://2", "doc://3"], "also after a restart"
+    await box.request("mcp/watchResources", uris=[])
+    assert await asked("unsubscribe", 2) == ["doc://2", "doc://3"]
+
+
+async def test_a_stateless_server_is_asked_for_word_of_resources_by_one_subscription(host: Host) -> None:
+    """Source: MCP 2026-07-28, basic/patterns/subscriptions."""
+    await host.request("mcp/connect", {"name": "modern", "config": modern_entry()})
+    modern = Box(host, "modern")
+    await modern.request("mcp/watchResources", uris=["doc://1"])
+    listened = [
+        message["params"]["notifications"]
+        for message in await modern.told("received", {"method": "subscriptions/listen"})
+    ]
+    lists = {"toolsListChanged": True, "promptsListChanged": True}
+    assert listened == [lists, {**lists, "resourceSubscriptions": ["doc://1"]}]
 
 
 async def test_every_kind_of_content_reaches_the_host_as_it_is(box: Box) -> None:

@@ -115,7 +115,12 @@ def describe(request: Json) -> None:
         request,
         {
             "supportedVersions": _state.options.versions,
-            "capabilities": {"tools": changes, "prompts": changes, "resources": {}, "logging": {}},
+            "capabilities": {
+                "tools": changes,
+                "prompts": changes,
+                "resources": {"subscribe": True},
+                "logging": {},
+            },
             "instructions": "be kind",
             "_meta": {f"{META}serverInfo": {"name": "modern", "version": "1"}},
             "ttlMs": 0,

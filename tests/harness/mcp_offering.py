@@ -16,7 +16,7 @@ Json = dict[str, Any]
 PIXEL = "iVBORw0KGgo="
 OFFERS: Json = {
     "tools": {},
-    "resources": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
     "prompts": {"listChanged": True},
     "completions": {},
     "logging": {},
@@ -87,6 +87,8 @@ class Server:
 
 def initialize(server: Server, params: Json) -> Json:
     offers = {name: OFFERS[name] for name in server.options.offers.split(",") if name}
+    if server.options.no_subscribe:
+        offers["resources"] = {}
     revision = server.options.revision or params["protocolVersion"]
     return {
         "protocolVersion": revision,
@@ -122,6 +124,12 @@ def read_resource(server: Server, params: Json) -> Json:
         case "doc://picture":
             return {"contents": [{"uri": uri, "mimeType": "image/png", "blob": PIXEL}]}
     return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": f"text of {uri}"}]}
+
+
+def subscribe(server: Server, params: Json) -> Json:
+    if params["uri"] == "doc://gone":
+        raise Refused(-32002, "Resource not found")
+    return {}
 
 
 def list_prompts(server: Server, params: Json) -> Json:
@@ -228,6 +236,8 @@ METHODS: dict[str, Callable[[Server, Json], Json]] = {
     "resources/list": list_resources,
     "resources/templates/list": list_templates,
     "resources/read": read_resource,
+    "resources/subscribe": subscribe,
+    "resources/unsubscribe": subscribe,
     "prompts/list": list_prompts,
     "prompts/get": get_prompt,
     "completion/complete": complete,
@@ -239,6 +249,7 @@ def main() -> None:
     """Serves until stdin ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--offers", default=",".join(OFFERS), help="the capabilities to declare")
+    parser.add_argument("--no-subscribe", action="store_true", help="tell of no changes of single resources")
     parser.add_argument("--revision", help="answer initialize with this revision")
     server = Server(parser.parse_args())
     for line in sys.stdin.buffer:

@@ -32,6 +32,7 @@ HANDLERS: Mapping[str, Handler] = {
     "mcp/resources": mcp.resources,
     "mcp/resourceTemplates": mcp.resource_templates,
     "mcp/readResource": mcp.read_resource,
+    "mcp/watchResources": mcp.watch_resources,
     "mcp/prompts": mcp.prompts,
     "mcp/getPrompt": mcp.get_prompt,
     "mcp/complete": mcp.complete,

@@ -1,6 +1,7 @@
 """mcp/*: the child servers, and what they offer beside tools."""
 
 from sidecar.mcp import features
+from sidecar.protocol.errors import invalid_params
 from sidecar.protocol.messages import (
     McpCompleteParams,
     McpCompleteResult,
@@ -16,11 +17,15 @@ from sidecar.protocol.messages import (
     McpResourceTemplatesResult,
     McpServerParams,
     McpSetLogLevelParams,
+    McpWatchResourcesParams,
     NoParams,
     ServerInfo,
 )
 from sidecar.server.rpc import Request
 from sidecar.server.services import Services
+
+MAX_WATCHED = 1000
+"""Resources of one server. Own choice: an editor shows fewer, and each is a request."""
 
 
 async def list_servers(request: Request, params: NoParams) -> McpListResult:
@@ -65,6 +70,14 @@ async def read_resource(request: Request, params: McpReadResourceParams) -> McpR
     services: Services = request.services
     contents = await features.read_resource(services.servers.client(params.server), params.uri)
     return McpReadResourceResult(contents=tuple(contents))
+
+
+async def watch_resources(request: Request, params: McpWatchResourcesParams) -> ServerInfo:
+    """Of which resources a server is to tell that they changed."""
+    if len(params.uris) > MAX_WATCHED:
+        raise invalid_params("params.uris", f"must be at most {MAX_WATCHED} addresses, not {len(params.uris)}")
+    services: Services = request.services
+    return await services.servers.watch_resources(params.server, params.uris)
 
 
 async def prompts(request: Request, params: McpOfferParams) -> McpPromptsResult:
