@@ -17,7 +17,7 @@ from sidecar.mcp.transport import NeedsAuthorizationError
 from sidecar.mcp.verdicts import Verdicts
 from sidecar.protocol.errors import ToolError
 from tests.harness.mcp_http_server import McpHttpServer, error
-from tests.mcp.conftest import words_of
+from tests.mcp.conftest import http_client, words_of
 from tests.mcp.test_manager import managing
 
 BOUND_SECS = 10.0
@@ -123,6 +123,22 @@ async def test_what_a_server_is_gets_found_out_once_and_again_when_it_has_change
         verdicts.remember(decode_server("s", server.entry()), "sse")
         assert await open_and_close(server, verdicts) == "2025-11-25"
         assert verdicts.get(decode_server("s", server.entry())) == "legacy"
+
+
+async def test_a_modern_server_tells_of_changes_on_the_stream_of_a_subscription_and_again_after_that_broke() -> (
+    None
+):
+    changes: asyncio.Queue[Any] = asyncio.Queue()
+    async with McpHttpServer(eras=("modern",)) as server, http_client(server, on_tools=changes.put_nowait):
+        for time in (1, 2):
+            listen = await server.received("subscriptions/listen", time)
+            assert listen.params["notifications"] == {"toolsListChanged": True}
+            meta = {"io.modelcontextprotocol/subscriptionId": listen.id}
+            change = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta}}
+            await server.push(change)
+            assert await asyncio.wait_for(changes.get(), BOUND_SECS)
+            server.end_streams()
+    assert server.all("GET") == []
 
 
 # Who we are ---------------------------------------------------------------------------------------------
