@@ -50,21 +50,30 @@ class HttpSite:
         self.routes: dict[tuple[str, str], Handler] = {}
         self.requests: list[Request] = []
         self.origin = ""
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.origin = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     def paths(self, method: str | None = None) -> list[str]:
         """The paths that were asked for, in order."""
         return [request.path for request in self.requests if method in (None, request.method)]
 
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             request = await _read(reader)
             self.requests.append(request)
             handler = self.routes.get((request.method, request.path), _not_there)
@@ -74,7 +83,6 @@ class HttpSite:
                 await response.after.wait()
             writer.write(_written(response) if response.raw is None else response.raw)
             await writer.drain()
-        writer.close()
 
 
 async def _read(reader: asyncio.StreamReader) -> Request:

@@ -17,13 +17,15 @@ async def tcp_server(
     head: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            first = await reader.readuntil(until)
-            if not head.done():
-                head.set_result(first)
-            writer.write(answer)
-            await writer.drain()
-        writer.close()
+        try:
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+                first = await reader.readuntil(until)
+                if not head.done():
+                    head.set_result(first)
+                writer.write(answer)
+                await writer.drain()
+        finally:
+            writer.close()
         with contextlib.suppress(ConnectionError):
             await writer.wait_closed()
 

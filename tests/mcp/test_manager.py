@@ -129,9 +129,9 @@ async def test_waiting_for_servers_ends_as_soon_as_none_is_starting() -> None:
         ),
         (server_entry("--exit", "3", "--say", "boom"), "mcpError", "server 'bad' exited with status 3"),
         (
-            server_entry("--never-initialize", "--say", "boom", startTimeoutSecs=0.5),
+            server_entry("--never-initialize", "--say", "boom", startTimeoutSecs=1.5),
             "mcpTimeout",
-            "server 'bad' did not answer initialize within 0.5 s",
+            "server 'bad' did not answer initialize within 1.5 s",
         ),
         (server_entry("--refuse-page", "0"), "mcpError", "server 'bad' refused tools/list: no such page"),
     ],

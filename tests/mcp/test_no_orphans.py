@@ -134,5 +134,10 @@ async def run_driver(*options: str) -> Any:
         stdout=asyncio.subprocess.PIPE,
     )
     assert driver.stdout is not None
-    assert await asyncio.wait_for(driver.stdout.readline(), 10) == b"ready\n"
+    try:
+        assert await asyncio.wait_for(driver.stdout.readline(), 30) == b"ready\n"  # Many start at once.
+    except BaseException:
+        driver.kill()
+        await driver.wait()
+        raise
     return driver
