@@ -18,7 +18,6 @@ from sidecar.protocol.values import ContentBlock, JsonObject, TextBlock, ToolRes
 from sidecar.tools.arguments import MAX_FAULTS, ArgumentCheck, BrokenSchemaError
 from sidecar.tools.base import BaseTool, ToolContext, ToolOutput
 from sidecar.tools.entry import ToolEntry
-from sidecar.tools.output import compact
 from sidecar.tools.registry import ToolRegistry, entry_of
 
 PermissionsByGlob = Mapping[str, Sequence[str]]
@@ -208,22 +207,13 @@ def _result(answer: McpCallResult) -> ToolResult:
     """A failure of the tool's own is for the model to see, so it is a result as well."""
     text = "\n".join(block.text for block in answer.content if isinstance(block, TextBlock))
     is_text = all(_is_plain(block) for block in answer.content)
-    data = answer.structured_content if _is_json(answer.structured_content) else None
+    data = answer.structured_content
     if answer.is_error:
         message = text or "the tool failed and did not say why"
         return ToolResult(ok=False, error_message=message, data=data, content=None if is_text else answer.content)
     if data is None and answer.content:
         data = text if text or is_text else None
     return ToolResult.success(data, content=answer.content or None)
-
-
-def _is_json(value: Any) -> bool:
-    """Python's parser takes NaN and Infinity, which are none; the content says the same in words."""
-    try:
-        compact(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_plain(block: ContentBlock) -> bool:
