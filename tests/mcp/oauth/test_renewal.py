@@ -47,6 +47,30 @@ async def test_many_refused_requests_refresh_once(
     assert grants(issuer) == ["code", "refresh"] and len(browser.pages) == 1
 
 
+async def test_a_refusal_that_comes_after_the_renewal_renews_nothing(
+    issuer: AuthorizationServer, guarded: GuardedServer, open_caller: OpenCaller
+) -> None:
+    client = await open_caller()
+    await client.call()
+    issuer.revoke_all()
+    refuse, held, renewed = guarded.routes["POST", guarded.path], asyncio.Event(), asyncio.Event()
+
+    async def hold_the_first(request: Request) -> Response:
+        answer = refuse(request)
+        assert isinstance(answer, Response)
+        if not held.is_set():
+            held.set()
+            await renewed.wait()
+        return answer
+
+    guarded.routes["POST", guarded.path] = hold_the_first
+    late = asyncio.create_task(client.call())
+    await asyncio.wait_for(held.wait(), 10)
+    assert await client.call() == 200
+    renewed.set()
+    assert await late == 200 and grants(issuer) == ["code", "refresh"]
+
+
 async def test_many_first_requests_sign_in_once(
     issuer: AuthorizationServer, browser: Browser, open_caller: OpenCaller
 ) -> None:
