@@ -25,7 +25,7 @@ from sidecar.mcp.results import McpCallResult, McpToolDefinition, read_call_resu
 from sidecar.mcp.session import Session
 from sidecar.mcp.subscription import keep_listening, wanted_of
 from sidecar.mcp.tool_list import ToolList, has_headers
-from sidecar.mcp.verdicts import Verdicts
+from sidecar.mcp.verdicts import Verdict, Verdicts
 from sidecar.protocol.errors import SidecarError, ToolError, ToolErrorKind
 from sidecar.protocol.values import JsonObject
 
@@ -108,7 +108,7 @@ class Client:
     @property
     def person_secs(self) -> float:
         """How long the server has waited for a person, in all."""
-        return self._duties.person_time.secs
+        return self._paused_secs()
 
     @property
     def pid(self) -> int | None:
@@ -131,14 +131,7 @@ class Client:
         if self._conversation is not None and not self._conversation.life.is_over:
             return
         await self.close()
-        opening = Opening(
-            self.name,
-            self.server,
-            begin=self._begin,
-            capabilities=self._duties.capabilities,
-            known=self._verdicts.get(self.server),
-            paused_secs=self._paused_secs,
-        )
+        opening = self._opening(self.server, self._verdicts.get(self.server))
         try:
             opened = await opening.open()
         except SidecarError:
@@ -212,6 +205,13 @@ class Client:
         """Tells the server something. Raises ToolError `mcpNotInitialized` before `connect`."""
         self._talk().life.connection.notify(method, params)
 
+    async def listen_to_resources(self, uris: Collection[str]) -> None:
+        """Subscribes to changes of these resources, and of the lists as before; for a modern server."""
+        conversation = self._talk()
+        await self._stop_listening()
+        self._listen(conversation, {"resourceSubscriptions": sorted(uris)} if uris else {})
+        self._tools_changed()  # What has changed in between was not heard.
+
     async def wait_ended(self) -> str:
         """Returns once the server has ended: what became of it, as in `exited with status 1`."""
         return "was stopped" if not self._conversation else await self._conversation.life.connection.wait_ended()
@@ -248,23 +248,18 @@ class Client:
         self._lives.append(life)
         return life
 
-    async def _reopen(self, opened: Opened) -> Session:
-        opening = Opening(
+    def _opening(self, server: Server, known: Verdict | None) -> Opening:
+        return Opening(
             self.name,
-            opened.life.server,
+            server,
             begin=self._begin,
             capabilities=self._duties.capabilities,
-            known=opened.verdict,
+            known=known,
             paused_secs=self._paused_secs,
         )
-        return await opening.open_again(opened.life)
 
-    async def listen_to_resources(self, uris: Collection[str]) -> None:
-        """Subscribes to changes of these resources, and of the lists as before; for a modern server."""
-        conversation = self._talk()
-        await self._stop_listening()
-        self._listen(conversation, {"resourceSubscriptions": sorted(uris)} if uris else {})
-        self._tools_changed()  # What has changed in between was not heard.
+    async def _reopen(self, opened: Opened) -> Session:
+        return await self._opening(opened.life.server, opened.verdict).open_again(opened.life)
 
     async def _stop_listening(self) -> None:
         if self._listening is not None:
