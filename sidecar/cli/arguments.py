@@ -67,6 +67,11 @@ def build_parser() -> argparse.ArgumentParser:
         ("audit", "show which tools were called, who allowed it, and what came of it", _add_audit),
         ("mcp", "list, add, test and import MCP servers", _add_mcp),
         ("trust", "let a workspace's own configuration be used", _add_trust),
+        (
+            "schema",
+            "print the protocol as JSON Schema, or as types for TypeScript and Lua",
+            _add_schema,
+        ),
     ):
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         # argparse lets a command's flags replace those before it; tools are all meant.
@@ -129,6 +134,15 @@ def _add_trust(parser: argparse.ArgumentParser) -> None:
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="JSON on stdout, for programs")
+
+
+def _add_schema(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=("json-schema", "meta-model", "typescript", "lua"),
+        default="json-schema",
+        help="default: json-schema",
+    )
 
 
 def _add_sessions(parser: argparse.ArgumentParser) -> None:

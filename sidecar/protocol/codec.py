@@ -50,7 +50,8 @@ def camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in tail)
 
 
-def _wire_name(attribute: "attrs.Attribute[Any]") -> str:
+def wire_name(attribute: "attrs.Attribute[Any]") -> str:
+    """What a field is called in JSON."""
     return str(attribute.metadata.get("wire") or camel(attribute.name))
 
 
@@ -87,7 +88,7 @@ def _place(inner: BaseException, group: BaseException) -> str:
 
 
 def _wire_name_of(owner: type, name: str) -> str:
-    return next((_wire_name(a) for a in attrs.fields(owner) if a.name == name), name)
+    return next((wire_name(a) for a in attrs.fields(owner) if a.name == name), name)
 
 
 def _join(path: str, place: str) -> str:
@@ -209,7 +210,7 @@ def _at(place: str, value: Any, shape: Any) -> Any:
 
 
 def _class_hook(shape: type) -> Callable[[Any, Any], Any]:
-    names: Any = {a.name: override(rename=_wire_name(a)) for a in attrs.fields(attrs.resolve_types(shape))}
+    names: Any = {a.name: override(rename=wire_name(a)) for a in attrs.fields(attrs.resolve_types(shape))}
     inner: Callable[[Any, Any], Any] = make_dict_structure_fn(shape, _converter, **names)
 
     def structure(value: Any, _: Any) -> Any:
@@ -220,9 +221,9 @@ def _class_hook(shape: type) -> Callable[[Any, Any], Any]:
 
 def _class_unstructure(shape: type) -> Callable[[Any], Any]:
     fields = attrs.fields(attrs.resolve_types(shape))
-    overrides: Any = {a.name: override(rename=_wire_name(a), omit_if_default=a.default is None) for a in fields}
+    overrides: Any = {a.name: override(rename=wire_name(a), omit_if_default=a.default is None) for a in fields}
     inner: Callable[[Any], Any] = make_dict_unstructure_fn(shape, _converter, **overrides)
-    tag = _tag(shape)
+    tag = wire_tag(shape)
     if tag is None:
         return inner
 
@@ -232,7 +233,7 @@ def _class_unstructure(shape: type) -> Callable[[Any], Any]:
     return unstructure
 
 
-def _tag(shape: type) -> str | None:
+def wire_tag(shape: type) -> str | None:
     """The value of a class variable `type`, which marks a member of a tagged union."""
     return (
         vars(shape).get("type")

@@ -26,9 +26,11 @@ class NoDocuments:
     """For a host that is no editor, and for programs that have none."""
 
     def at(self, path: Path) -> OpenDocument | None:
+        """See Documents."""
         return None
 
     async def edit(self, document: OpenDocument, text: str) -> str | None:
+        """See Documents."""
         return "no editor is there"
 
 

@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
+from attrs import frozen
+
 from sidecar.permissions.model import PermissionDecision
 from sidecar.protocol.events import AgentEvent
 from sidecar.protocol.messages import CallOutcome, PermissionRule, RuleDecision
@@ -26,48 +28,7 @@ def invocation_scope(
     emit: Callable[[AgentEvent], Awaitable[None]] = _nobody_watches,
 ) -> InvocationScope:
     """The scope of a run's calls, or of a single call without a run."""
-
-    async def ask(call: ToolCall, prompt: str, schema: JsonObject | None) -> Any:
-        return await services.questions.ask_input(
-            source=f"tool {call.tool_name}",
-            message=prompt,
-            schema=schema,
-            session_id=session_id,
-            run_id=run_id,
-        )
-
-    def audited(call: ToolCall) -> AuditedCall:
-        return AuditedCall(
-            session_id=session_id,
-            run_id=run_id,
-            call_id=call.call_id,
-            tool_name=call.tool_name,
-            input=call.input,
-        )
-
-    def audit(call: ToolCall, decision: PermissionDecision, answer: ApprovalAnswer | None) -> None:
-        is_asked = decision.decision == "ask"
-        services.store.audit.decided(
-            audited(call),
-            decision=_decided(answer) if answer is not None else decision.decision,
-            rule=decision.rule,
-            permission=decision.permission,
-            decided_by=answer.by if answer is not None else None if is_asked else "rule",
-            answer=answer.decision if answer is not None else None,
-        )
-
-    def record(call: ToolCall, invocation: ToolInvocation | None) -> None:
-        services.store.audit.ended(
-            audited(call),
-            _outcome(invocation),
-            error_kind=invocation.error.kind if invocation is not None and invocation.error else None,
-            duration_ms=invocation.duration_ms if invocation is not None else 0,
-        )
-
-    def remember(rule: PermissionRule, scope: Literal["session", "workspace"]) -> None:
-        services.permissions.remember(rule, scope, session_id)
-        services.registry.reconsider()
-
+    caller = _Caller(services, session_id, run_id)
     return InvocationScope(
         session_id=session_id,
         run_id=run_id,
@@ -77,14 +38,64 @@ def invocation_scope(
         secrets=services.host.secrets,
         permissions=services.permissions.for_session(session_id),
         approve=services.questions.approve,
-        ask=ask,
+        ask=caller.ask,
         emit=emit,
-        remember=remember,
-        audit=audit,
-        record=record,
+        remember=caller.remember,
+        audit=caller.audit,
+        record=caller.record,
         timeout_secs=services.cycle.tool_timeout_secs,
         max_result_bytes=services.cycle.max_tool_result_bytes,
     )
+
+
+@frozen(eq=False)
+class _Caller:
+    """A run, or a host that calls a tool: who is asked, and where its decisions are written down."""
+
+    services: Services
+    session_id: str | None
+    run_id: str | None
+
+    async def ask(self, call: ToolCall, prompt: str, schema: JsonObject | None) -> Any:
+        return await self.services.questions.ask_input(
+            source=f"tool {call.tool_name}",
+            message=prompt,
+            schema=schema,
+            session_id=self.session_id,
+            run_id=self.run_id,
+        )
+
+    def audit(self, call: ToolCall, decision: PermissionDecision, answer: ApprovalAnswer | None) -> None:
+        is_asked = decision.decision == "ask"
+        self.services.store.audit.decided(
+            self._audited(call),
+            decision=_decided(answer) if answer is not None else decision.decision,
+            rule=decision.rule,
+            permission=decision.permission,
+            decided_by=answer.by if answer is not None else None if is_asked else "rule",
+            answer=answer.decision if answer is not None else None,
+        )
+
+    def record(self, call: ToolCall, invocation: ToolInvocation | None) -> None:
+        self.services.store.audit.ended(
+            self._audited(call),
+            _outcome(invocation),
+            error_kind=invocation.error.kind if invocation is not None and invocation.error else None,
+            duration_ms=invocation.duration_ms if invocation is not None else 0,
+        )
+
+    def remember(self, rule: PermissionRule, scope: Literal["session", "workspace"]) -> None:
+        self.services.permissions.remember(rule, scope, self.session_id)
+        self.services.registry.reconsider()
+
+    def _audited(self, call: ToolCall) -> AuditedCall:
+        return AuditedCall(
+            session_id=self.session_id,
+            run_id=self.run_id,
+            call_id=call.call_id,
+            tool_name=call.tool_name,
+            input=call.input,
+        )
 
 
 def _decided(answer: ApprovalAnswer) -> RuleDecision:
