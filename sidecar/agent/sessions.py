@@ -163,6 +163,7 @@ class Sessions:
             cycle, saved = self._history(session_id, held)
             latest_start = cycle.conversation.latest_start
             run_log = self._table.begin_run(held, run_id, request.settings.label, saved, latest_start)
+            self._table.name(held, title_of(request.messages))
         except BaseException:
             self._let_go(session_id, held)
             raise

@@ -160,6 +160,10 @@ class SessionTable:
         history = History(self._database, held.key, saved, latest_start)
         return RunLog(self._database, session=held.key, run=run, history=history)
 
+    def name(self, held: Held, title: str | None) -> None:
+        """Gives a name to a session that is held and has none."""
+        self._database.change("UPDATE sessions SET title = ? WHERE key = ? AND title IS NULL", title, held.key)
+
     def replace_messages(
         self, held: Held, saved: Sequence[Message], messages: Sequence[Message], latest_start: int
     ) -> None:
