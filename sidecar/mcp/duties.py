@@ -166,11 +166,8 @@ class Duties:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """What must not show where we pass on what the server writes."""
-        secrets = tuple(secrets)
         if self._offers.learn_secrets is not None:
             self._offers.learn_secrets(secrets)
-        if self._log is not None:
-            self._log.hide(secrets)
 
     def close(self) -> None:
         """Nothing is told any more."""

@@ -6,7 +6,7 @@ host reads.
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, get_args
 
@@ -36,14 +36,9 @@ class ServerLog:
     def __init__(self, server: str, on_log: OnLog) -> None:
         self._server = server
         self._on_log = on_log
-        self._secrets: tuple[str, ...] = ()
         self._room = float(MAX_BURST)
         self._filled_at = monotonic()
         self._left_out = 0
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """From now on these never show, instead of those before."""
-        self._secrets = tuple(sorted(secrets, key=len, reverse=True))
 
     def take(self, params: JsonObject) -> None:
         """Passes a `notifications/message` on, if there is room for it."""
@@ -61,11 +56,8 @@ class ServerLog:
         )
 
     def _write(self, level: LogLevel, name: str | None, text: str) -> None:
-        named = f" ({name})" if name else ""
-        line = f"MCP server {self._server!r}{named}: {level}: {text}"
-        for secret in self._secrets:
-            line = line.replace(secret, "***")
-        line = _visible(line)
+        named = f" ({_visible(name)})" if name else ""
+        line = f"MCP server {self._server!r}{named}: {level}: {_visible(text)}"
         logger.log(_LEVELS.get(level, logging.WARNING), "%s", line)
         self._on_log(level, line)
 
