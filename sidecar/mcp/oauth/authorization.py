@@ -6,15 +6,17 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from sidecar.mcp.config import HttpServer, path_of
 from sidecar.mcp.oauth.addresses import origin_of
 from sidecar.mcp.oauth.challenge import read_challenges, token_challenge
 from sidecar.mcp.oauth.failures import AuthorizationFailure, PersonNeeded
-from sidecar.mcp.oauth.options import OAuthOptions, check_options
+from sidecar.mcp.oauth.options import OAuthOptions, check_options, read_options
 from sidecar.mcp.oauth.pages import ShowPage
 from sidecar.mcp.oauth.sign_in import SIGN_IN_LIMIT_SECS
-from sidecar.mcp.oauth.store import TokenStore
+from sidecar.mcp.oauth.store import TokenStore, shared_store
 from sidecar.mcp.oauth.token_source import DpopWish, Person, TokenSource
 from sidecar.mcp.transport import NeedsAuthorizationError
 from sidecar.protocol.errors import ToolError
@@ -139,6 +141,27 @@ class OAuthAuthorization:
         except AuthorizationFailure as failure:
             message = f"server {self._name!r} does not let us in: {failure}"
             raise ToolError("mcpError", message, server=self._name) from None
+
+
+def open_authorization(
+    name: str,
+    server: HttpServer,
+    *,
+    file: Path,
+    show_page: ShowPage,
+    waited_for: Callable[[], AbstractContextManager[None]],
+    limit_secs: float,
+) -> OAuthAuthorization:
+    """The right to use the server of an entry, with the store of this process. Raises ConfigurationError."""
+    return OAuthAuthorization(
+        name,
+        server.url,
+        read_options(server.oauth, f"{path_of(name)}.oauth"),
+        store=shared_store(file),
+        show_page=show_page,
+        waited_for=waited_for,
+        sign_in_limit_secs=limit_secs,
+    )
 
 
 def _schemes(headers: Mapping[str, str]) -> frozenset[str]:

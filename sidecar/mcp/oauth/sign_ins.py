@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from sidecar.mcp.authorization import Authorization
-from sidecar.mcp.config import Server, StdioServer, path_of
-from sidecar.mcp.oauth.options import read_options
+from sidecar.mcp.config import Server, StdioServer
 from sidecar.mcp.oauth.pages import ShowPage
 from sidecar.mcp.person_time import PersonTime
 
@@ -29,17 +28,14 @@ class SignIns:
             return None
         if server.oauth is None and any(header.lower() == "authorization" for header in server.headers):
             return None
-        options = read_options(server.oauth, f"{path_of(name)}.oauth")
         # httpx, which takes 90 ms to import; only those pay who have such a server.
-        from sidecar.mcp.oauth.authorization import OAuthAuthorization  # noqa: PLC0415
-        from sidecar.mcp.oauth.store import shared_store  # noqa: PLC0415
+        from sidecar.mcp.oauth.authorization import open_authorization  # noqa: PLC0415
 
-        return OAuthAuthorization(
+        return open_authorization(
             name,
-            server.url,
-            options,
-            store=shared_store(self._file),
+            server,
+            file=self._file,
             show_page=self._show_page,
             waited_for=person_time.running,
-            sign_in_limit_secs=self._limit_secs,
+            limit_secs=self._limit_secs,
         )
