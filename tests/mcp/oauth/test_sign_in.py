@@ -569,3 +569,26 @@ async def test_tokens_go_to_the_servers_own_origin_alone(
     await client.call()
     assert await client.authorization.headers("POST", issuer.origin) == {}
     assert "authorization" in await client.authorization.headers("GET", f"{guarded.origin}/else")
+
+
+# Servers that want something else -----------------------------------------------------------------------
+
+
+async def test_a_server_that_knows_nothing_of_oauth_is_told_a_token_by_its_headers(
+    guarded: GuardedServer, browser: Browser, open_caller: OpenCaller
+) -> None:
+    guarded.routes = {("POST", guarded.path): guarded.routes["POST", guarded.path]}
+    guarded.challenge = "Bearer"
+    with pytest.raises(
+        ToolError, match=r'write it into mcpServers\.guarded\.headers \({"Authorization": "Bearer …"}\)'
+    ):
+        await (await open_caller()).call()
+    assert not browser.pages
+
+
+async def test_a_server_that_wants_a_password_is_left_alone(
+    issuer: AuthorizationServer, guarded: GuardedServer, open_caller: OpenCaller
+) -> None:
+    guarded.challenge = 'Basic realm="x"'
+    assert await (await open_caller()).call() == 401
+    assert not issuer.requests and guarded.paths() == [guarded.path]
