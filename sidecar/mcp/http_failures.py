@@ -60,15 +60,19 @@ class Endpoint:
         return ToolError("mcpError", message, server=self.server)
 
     def failed_status(
-        self, status: int, headers: Mapping[str, str], body: bytes, *, asked: str
+        self, status: int, headers: Mapping[str, str], body: bytes, *, asked: str, advice: str | None = None
     ) -> HttpStatusError:
-        """An answer with another status than 2xx to what was `asked`. Header names are in lower case."""
+        """An answer with another status than 2xx to what was `asked`. Header names are in lower case.
+
+        `advice` is what else to try, beside what the status suggests.
+        """
         wait_secs = retry_after_secs(headers, datetime.now(UTC))
         words = self.words(body)
         message = f"{self.name} answered {asked} with HTTP {status}{_phrase(status)}{words and f': {words}'}"
         if wait_secs is not None:
             message += f"; it asks to wait {wait_secs:g} s (Retry-After)"
-        error = HttpStatusError(message + self._advice(status), server=self.server, status=status)
+        message += self._advice(status) + (f"; {advice}" if advice else "")
+        error = HttpStatusError(message, server=self.server, status=status)
         if wait_secs is not None:
             error.data["retryAfterSecs"] = wait_secs
         if status == 401:

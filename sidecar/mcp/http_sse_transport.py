@@ -30,6 +30,9 @@ POST_LIMIT_SECS = 30.0
 CLOSE_LIMIT_SECS = 1.0
 """How long what is under way may take to break off."""
 
+_NO_SUCH_STREAM = (400, 404, 405, 406)
+"""What a server that speaks Streamable HTTP alone may answer to the GET."""
+
 logger = logging.getLogger("sidecar.mcp")
 
 
@@ -190,13 +193,18 @@ class HttpSse:
         body = await answer.words()
         if 200 <= answer.status < 300:
             return self._endpoint.no_message(answer.status, answer.media_type, body, asked="its event stream")
-        return self._endpoint.failed_status(answer.status, answer.headers, body, asked="its event stream")
+        advice = self._other_type if answer.status in _NO_SUCH_STREAM else None
+        return self._endpoint.failed_status(
+            answer.status, answer.headers, body, asked="its event stream", advice=advice
+        )
 
     def _no_place(self, what: str) -> ToolError:
-        return self._endpoint.error(
-            f'{self._endpoint.name} {what} where messages go, as a server of type "sse" must; if it speaks '
-            f'Streamable HTTP, write "type": "http" in {self._endpoint.path}'
-        )
+        message = f'{self._endpoint.name} {what} where messages go, as a server of type "sse" must'
+        return self._endpoint.error(f"{message}; {self._other_type}")
+
+    @property
+    def _other_type(self) -> str:
+        return f'if it speaks Streamable HTTP, write "type": "http" in {self._endpoint.path}'
 
     async def _end(self) -> None:
         try:

@@ -114,7 +114,7 @@ async def a_page(wire: Wire, seen: Seen) -> None:
             stream(b"data: hello\n\n"),
             'closed its event stream before it said where messages go, as a server of type "',
         ),
-        (refused, "answered its event stream with HTTP 405 Method Not Allowed; check mcpServers.s.url"),
+        (refused, 'check mcpServers.s.url; if it speaks Streamable HTTP, write "type": "http" in mcpServers.s'),
         (a_page, "answered its event stream with a web page instead of a message: Hello"),
     ],
 )

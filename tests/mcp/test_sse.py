@@ -1,6 +1,10 @@
 """Server-sent events as MCP uses them. Source: HTML standard, 9.2.5 and 9.2.6; the limit is our own choice."""
 
+import httpx
 import pytest
+from httpx_sse import EventSource
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sidecar.mcp.framing import OversizedLine
 from sidecar.mcp.sse import Event, EventDecoder
@@ -29,6 +33,22 @@ def test_events_do_not_depend_on_how_bytes_arrive(size: int) -> None:
     pieces = [STREAM[start : start + size] for start in range(0, len(STREAM), size)]
     assert [event for piece in pieces for event in decoder.feed(piece)] == EVENTS
     assert (decoder.last_id, decoder.retry_ms) == ("2", 500)
+
+
+PARTS = st.sampled_from(
+    ["data", "event", "id", "retry", ":", ": ", "\n", "\r", "\r\n", "\n\n", "x", "é", "7", "\0", " "]
+)
+
+
+@given(st.lists(PARTS, max_size=40), st.integers(1, 9))
+@settings(max_examples=300, deadline=None)
+def test_what_is_in_a_stream_is_what_another_reader_finds_in_it(parts: list[str], size: int) -> None:
+    stream = "".join(parts).encode()
+    response = httpx.Response(200, headers={"content-type": "text/event-stream"}, content=stream)
+    theirs = [(event.event, event.data.encode()) for event in EventSource(response).iter_sse() if event.data]
+    decoder = EventDecoder()
+    ours = [event for start in range(0, len(stream), size) for event in decoder.feed(stream[start : start + size])]
+    assert [(event.kind, event.data) for event in ours if event.data] == theirs
 
 
 def test_an_id_counts_once_its_event_is_whole() -> None:
