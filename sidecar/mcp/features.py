@@ -27,7 +27,13 @@ logger = logging.getLogger("sidecar.mcp")
 
 def offers(client: Client, feature: str) -> bool:
     """Whether a server is there and offers `resources`, `prompts`, `completions` or `logging`."""
-    return client.protocol_version is not None and feature in client.session.capabilities
+    return client.protocol_version is not None and feature in all_offers(client)
+
+
+def all_offers(client: Client) -> tuple[str, ...]:
+    """All that a server offers, by name. One that writes null or false for a capability does not have it."""
+    capabilities = client.session.capabilities
+    return tuple(sorted(name for name, offered in capabilities.items() if offered not in (None, False)))
 
 
 async def list_resources(client: Client) -> list[JsonObject]:
@@ -157,9 +163,9 @@ def _objects(client: Client, method: str, result: JsonObject, field: str) -> lis
 
 
 def _require(client: Client, feature: str) -> None:
-    if feature not in client.session.capabilities:
-        offered = ", ".join(sorted(client.session.capabilities)) or "nothing"
-        message = f"server {client.name!r} offers no {feature}; it offers {offered}"
+    offered = all_offers(client)
+    if feature not in offered:
+        message = f"server {client.name!r} offers no {feature}; it offers {', '.join(offered) or 'nothing'}"
         raise ToolError("mcpError", message, server=client.name)
 
 

@@ -25,7 +25,7 @@ from sidecar.mcp.config import (
     texts_of,
 )
 from sidecar.mcp.duties import Duties, Offers
-from sidecar.mcp.features import offers, set_log_level, tell_roots_changed, watch_resources
+from sidecar.mcp.features import all_offers, offers, set_log_level, tell_roots_changed, watch_resources
 from sidecar.mcp.limits import within
 from sidecar.mcp.person_time import PersonTime
 from sidecar.mcp.placeholders import Surroundings, input_ids
@@ -346,7 +346,7 @@ class SupervisedServer:
             "ready",
             protocol_version=client.protocol_version,
             server_info=client.server_info,
-            offers=tuple(sorted(client.session.capabilities)),
+            offers=all_offers(client),
             tool_count=len(tools),
             pid=client.pid,
         )

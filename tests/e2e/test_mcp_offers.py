@@ -89,6 +89,7 @@ FAILURES = [
     ("mcp/getPrompt", {"server": "bare", "name": "greet"}, "mcpError", "offers no prompts"),
     ("mcp/setLogLevel", {"server": "bare", "level": "info"}, "mcpError", "offers no logging"),
     ("mcp/complete", {"server": "bare", "ref": {}, "argument": {}}, "mcpError", "offers no completions"),
+    ("mcp/prompts", {"server": "quiet"}, "mcpError", "offers no prompts; it offers resources, tools"),
     ("mcp/watchResources", {"server": "quiet", "uris": ["doc://1"]}, "mcpError", "does not tell of changes"),
     ("mcp/readResource", {"server": "box", "uri": "doc://gone"}, "notFound", "has no resource 'doc://gone'"),
     ("mcp/readResource", {"server": "box", "uri": "doc://gone-since-2026"}, "notFound", "has no resource"),
@@ -109,7 +110,7 @@ async def test_what_cannot_be_had_is_refused_with_its_reason(host: Host) -> None
     entries = {
         "box": offering_entry(),
         "bare": offering_entry("--offers", "tools"),
-        "quiet": offering_entry("--no-subscribe"),
+        "quiet": offering_entry("--no-subscribe", "--offers", "resources,tools,null"),
         "down": {"command": "no-such"},
     }
     for name, entry in entries.items():

@@ -86,7 +86,7 @@ class Server:
 
 
 def initialize(server: Server, params: Json) -> Json:
-    offers = {name: OFFERS[name] for name in server.options.offers.split(",") if name}
+    offers = {name: OFFERS.get(name) for name in server.options.offers.split(",") if name}
     if server.options.no_subscribe:
         offers["resources"] = {}
     revision = server.options.revision or params["protocolVersion"]
@@ -248,7 +248,9 @@ METHODS: dict[str, Callable[[Server, Json], Json]] = {
 def main() -> None:
     """Serves until stdin ends."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--offers", default=",".join(OFFERS), help="the capabilities to declare")
+    parser.add_argument(
+        "--offers", default=",".join(OFFERS), help="the capabilities to declare; unknown ones as null"
+    )
     parser.add_argument("--no-subscribe", action="store_true", help="tell of no changes of single resources")
     parser.add_argument("--revision", help="answer initialize with this revision")
     server = Server(parser.parse_args())
