@@ -1,8 +1,8 @@
 """A session as a document: JSON for programs, Markdown for people, or a script that `replay` plays. Pure."""
 
 import json
+import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from attrs import frozen
 
@@ -12,7 +12,7 @@ from sidecar.protocol.messages import AgentEventParams, ExportFormat, RunSummary
 from sidecar.protocol.values import JsonObject, Message, ToolCall
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False, repr=False)
 class Exported:
     """All of a session. `events` are wanted for JSON alone."""
 
@@ -122,7 +122,7 @@ def _fenced(text: str, language: str = "") -> str:
 
 
 def _day(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(time_ms / 1000))
 
 
 def _whole(text: str) -> str:

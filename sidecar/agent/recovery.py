@@ -26,7 +26,7 @@ from sidecar.protocol.values import Message, Usage
 PROCESS_ENDED = "the process ended before the run did; submit again to go on"
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False, repr=False)
 class Ending:
     """The events that are missing, with their numbers, and the part of an answer that never joined the history."""
 

@@ -32,7 +32,7 @@ CLOSING = (ToolExecutionCompleted, ApprovalResolved, RunCompleted)
 """What a host still hears of a run whose store has failed, so that nothing on its screen stays open."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False, repr=False)
 class RunRequest:
     """A submit, decoded and resolved: what to say, to whom, and what its tools may use."""
 
@@ -43,7 +43,7 @@ class RunRequest:
     prepare: Prepare = nothing_to_prepare
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Run:
     """One submit while it goes on, and how it ended."""
 

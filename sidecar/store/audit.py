@@ -20,7 +20,7 @@ _COLUMNS = (
 )
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False, repr=False)
 class AuditedCall:
     """Which call an entry is about."""
 

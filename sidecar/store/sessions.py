@@ -26,7 +26,7 @@ PAGES_AT_ONCE = 2000
 """How much of the file is given back after a deletion: 8 MiB. Own choice; what is left over is used again."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False, repr=False)
 class Held:
     """A session that this sidecar may change now, and nobody else. `is_new` where another was there meanwhile."""
 

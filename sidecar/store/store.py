@@ -26,7 +26,7 @@ ROOM_SHARE = 0.9
 """What a store that has grown too large is brought down to, so that it is not tidied up after every run."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False, repr=False)
 class StorePlace:
     """Where to keep things, and for how long. `file` None: in memory.
 
