@@ -63,6 +63,16 @@ async def public_addresses(url: httpx.URL) -> list[str]:
     return addresses
 
 
+def meanings(address: str) -> list[IpAddress]:
+    """What a written address stands for: itself, and those that are packed into it. Raises ValueError."""
+    return _meant(ipaddress.ip_address(address.partition("%")[0]))
+
+
+def is_public(address: IpAddress) -> bool:
+    """Whether everybody can reach it, so that it is no secret what is there."""
+    return _is_public(address)
+
+
 def _refuse_private(host: str, address: str) -> None:
     """Raises RefusedAddressError for an address that only some can reach."""
     if not all(_is_public(each) for each in _meant(ipaddress.ip_address(address))):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
@@ -46,15 +47,17 @@ Handler = Callable[[Request], Awaitable[Response] | Response]
 class HttpSite:
     """Serves `routes` on a free port of 127.0.0.1 and keeps every request. An async context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.routes: dict[tuple[str, str], Handler] = {}
         self.requests: list[Request] = []
         self.origin = ""
         self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.origin = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
+        scheme = "http" if self._tls is None else "https"
+        self.origin = f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(self, *exception: object) -> None:

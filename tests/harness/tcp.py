@@ -40,10 +40,11 @@ def closed_port() -> int:
         return int(unused.getsockname()[1])
 
 
-def self_signed(folder: Path) -> ssl.SSLContext:
-    """A server's TLS with a certificate that it made itself."""
+def self_signed(folder: Path, *, name: str = "x") -> ssl.SSLContext:
+    """A server's TLS with a certificate for `name` that it made itself, and left in `certificate.pem`."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
-    command = f"openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=x -keyout {key} -out {certificate}"
+    command = f"openssl req -x509 -newkey rsa:2048 -nodes -subj /CN={name} -addext subjectAltName=DNS:{name}"
+    command += f" -keyout {key} -out {certificate}"
     subprocess.run(command.split(), check=True, capture_output=True)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)

@@ -10,10 +10,9 @@ import socket
 from urllib.parse import SplitResult, urlsplit
 
 from sidecar.mcp.oauth.options import LOOPBACK_HOSTS
+from sidecar.web.addresses import IpAddress, is_public, meanings
 
 RESOLVE_LIMIT_SECS = 10.0
-
-IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class AddressError(ValueError):
@@ -48,19 +47,8 @@ def is_loopback(host: str) -> bool:
         return host.endswith(".localhost")
 
 
-def realm_of(address: str) -> str:
-    """Whose address it is: `global`, `private`, `loopback`, `linkLocal`, or `none` for what is no machine's."""
-    ip: IpAddress = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address) and (inner := ip.ipv4_mapped or ip.sixtofour) is not None:
-        ip = inner
-    if ip.is_loopback:
-        return "loopback"
-    if ip.is_link_local:
-        return "linkLocal"
-    if ip.is_unspecified or ip.is_multicast:
-        return "none"
-    return "global" if ip.is_global else "private"
-
+_REALMS = ("global", "private", "loopback", "linkLocal", "none")
+"""Whose addresses there are, from the outside in; `none` is for what is no machine's."""
 
 _REACHES: dict[str, frozenset[str]] = {
     "global": frozenset({"global"}),
@@ -71,23 +59,36 @@ _REACHES: dict[str, frozenset[str]] = {
 """Where the metadata of a server may send us, by where the server itself is. Own choice."""
 
 
+def realm_of(address: str) -> str:
+    """One of _REALMS; of an address that has others packed into it the innermost. Raises ValueError."""
+    return max((_realm(meant) for meant in meanings(address)), key=_REALMS.index)
+
+
 def may_reach(server_realms: frozenset[str], realm: str) -> bool:
     """Whether a server in `server_realms` may make us ask an address in `realm`."""
     return realm == "global" or any(realm in _REACHES.get(known, ()) for known in server_realms)
 
 
-async def realms_of(host: str, port: int) -> frozenset[str]:
-    """The realms of all addresses of a host. Raises AddressError where it has none."""
-    try:
-        return frozenset({realm_of(host)})
-    except ValueError:
-        pass
+async def addresses_of(url: str) -> tuple[str, ...]:
+    """The addresses of a URL's host. Raises AddressError where it has none."""
+    parts = _split(url)
+    host, port = parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
     try:
         async with asyncio.timeout(RESOLVE_LIMIT_SECS):
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError, TimeoutError):
         raise AddressError("has a host that cannot be looked up") from None
-    return frozenset(realm_of(str(entry[4][0])) for entry in found)
+    return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _realm(address: IpAddress) -> str:
+    if address.is_loopback:
+        return "loopback"
+    if address.is_link_local:
+        return "linkLocal"
+    if address.is_unspecified or address.is_multicast:
+        return "none"
+    return "global" if is_public(address) else "private"
 
 
 def _split(url: str) -> SplitResult:

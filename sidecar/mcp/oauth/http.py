@@ -6,7 +6,7 @@ httpx's exceptions end here; what leaves is AuthorizationFailure.
 import asyncio
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -15,12 +15,12 @@ from attrs import field, frozen
 
 from sidecar.mcp.oauth.addresses import (
     AddressError,
+    addresses_of,
     check_url,
     is_loopback,
     may_reach,
     origin_of,
     realm_of,
-    realms_of,
 )
 from sidecar.mcp.oauth.failures import AuthorizationFailure, quoted
 from sidecar.protocol.errors import ConfigurationError
@@ -29,6 +29,9 @@ from sidecar.web.reasons import root_of
 
 ANSWER_LIMIT_SECS = 20.0
 """How long one request may take, from the connection to the end of its answer. Own choice."""
+
+CONNECT_LIMIT_SECS = 5.0
+"""How long one address of a host may take to accept a connection, before the next is tried. Own choice."""
 
 MAX_ANSWER_BYTES = 256 * 1024
 """Metadata and tokens are a few KB. Own choice."""
@@ -117,17 +120,10 @@ class AuthorizationHttp:
         try:
             check_url(url)
             client, proxy = await self._client(url)
-            if not is_trusted:
-                await self._check_realm(url, proxy)
+            targets = [httpx.URL(url)] if is_trusted else await self._targets(url, proxy)
+            sent = {**_HEADERS, **(headers or {}), "host": targets[0].netloc.decode("ascii")}
             async with asyncio.timeout(self._limit_secs):
-                request = client.build_request(method, url, content=body, headers={**_HEADERS, **(headers or {})})
-                response = await client.send(request, stream=True)
-                try:
-                    if proxy is None and not is_trusted:
-                        await self._check_peer(response)
-                    return await _read(response)
-                finally:
-                    await response.aclose()
+                return await _asked(client, method, targets, body=body, headers=sent)
         except AddressError as error:
             raise AuthorizationFailure(f"{quoted(url)} {error}, so it is not asked") from None
         except TimeoutError:
@@ -145,24 +141,21 @@ class AuthorizationHttp:
 
     # Where it is ----------------------------------------------------------------------------------------
 
-    async def _check_realm(self, url: str, proxy: Proxy | None) -> None:
-        """Raises AddressError for a machine that the MCP server has no business to send us to.
+    async def _targets(self, url: str, proxy: Proxy | None) -> list[httpx.URL]:
+        """The URL, and with each address of its host in place of the name, so that nothing is looked up again.
 
-        Where a proxy is in between, names are looked up by it, and only plain addresses can be judged here.
+        Raises AddressError for a machine that the MCP server has no business to send us to. Where a proxy is in
+        between, names are looked up by it, and only plain addresses can be judged here.
         """
-        host = urlsplit(url).hostname or ""
-        if proxy is not None and not _is_plain_address(host):
-            return
-        parts = urlsplit(url)
-        for realm in await realms_of(host, parts.port or 443):
-            await self._check_one(realm)
-
-    async def _check_peer(self, response: httpx.Response) -> None:
-        """The same for the address that was connected to, since a name can mean another one the next moment."""
-        stream = response.extensions.get("network_stream")
-        peer = stream.get_extra_info("server_addr") if stream is not None else None
-        if peer:
-            await self._check_one(realm_of(str(peer[0])))
+        named = httpx.URL(url)
+        if proxy is not None:
+            if _is_plain_address(named.host):
+                await self._check_one(realm_of(named.host))
+            return [named]
+        addresses = await addresses_of(url)
+        for address in addresses:
+            await self._check_one(realm_of(address))
+        return [named, *(named.copy_with(host=address) for address in addresses)]
 
     async def _check_one(self, realm: str) -> None:
         if realm == "global":
@@ -173,17 +166,42 @@ class AuthorizationHttp:
             raise AddressError("lies in a private network, and the MCP server does not")
 
     async def _realms_of_server(self) -> frozenset[str]:
-        parts = urlsplit(self._server_url)
-        host = parts.hostname or ""
-        if is_loopback(host):
+        if is_loopback(urlsplit(self._server_url).hostname or ""):
             return frozenset({"loopback"})
-        return await realms_of(host, parts.port or 443)
+        return frozenset(map(realm_of, await addresses_of(self._server_url)))
+
+
+async def _asked(
+    client: httpx.AsyncClient,
+    method: str,
+    targets: Sequence[httpx.URL],
+    *,
+    body: bytes | None,
+    headers: Mapping[str, str],
+) -> HttpAnswer:
+    """What the first of the addresses behind the URL answers that takes a connection."""
+    named, *addresses = targets
+    for tries_left, target in zip(reversed(range(len(addresses) or 1)), addresses or [named], strict=True):
+        request = client.build_request(
+            method, target, content=body, headers=dict(headers), extensions={"sni_hostname": named.host}
+        )
+        try:
+            response = await client.send(request, stream=True)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            if tries_left == 0:
+                raise
+            continue
+        try:
+            return await _read(response, str(named))
+        finally:
+            await response.aclose()
+    raise AssertionError("there is at least one target")
 
 
 def _new_client(trust: ssl.SSLContext, proxy: Proxy | None, limit_secs: float) -> httpx.AsyncClient:
     try:
         return httpx.AsyncClient(
-            timeout=limit_secs,
+            timeout=httpx.Timeout(limit_secs, connect=CONNECT_LIMIT_SECS),
             verify=trust,
             proxy=proxy.address if proxy else None,
             trust_env=False,  # Read in web/environment, so that a variable that is not needed is not in the way.
@@ -195,17 +213,14 @@ def _new_client(trust: ssl.SSLContext, proxy: Proxy | None, limit_secs: float) -
         ) from None
 
 
-async def _read(response: httpx.Response) -> HttpAnswer:
+async def _read(response: httpx.Response, url: str) -> HttpAnswer:
     body = bytearray()
     async for part in response.aiter_raw():
         body += part
         if len(body) > MAX_ANSWER_BYTES:
-            url = str(response.request.url)
             raise AuthorizationFailure(f"{_place(url)} answered more than {MAX_ANSWER_BYTES // 1024} KB")
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return HttpAnswer(
-        url=str(response.request.url), status=response.status_code, headers=headers, body=bytes(body)
-    )
+    return HttpAnswer(url=url, status=response.status_code, headers=headers, body=bytes(body))
 
 
 def _origin(url: str) -> str:

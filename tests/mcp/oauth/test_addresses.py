@@ -4,6 +4,7 @@ Source: MCP security best practices (server-side request forgery); RFC 8414, 3; 
 """
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from sidecar.mcp.oauth.failures import AuthorizationFailure
 from sidecar.mcp.oauth.http import AuthorizationHttp
 from sidecar.mcp.oauth.metadata import canonical_resource, resource_metadata_urls, server_metadata_urls
 from tests.harness.http_site import HttpSite, Response
-from tests.harness.tcp import closed_port
+from tests.harness.tcp import closed_port, self_signed
 
 PUBLIC = "https://93.184.215.14/mcp"
 
@@ -103,6 +104,24 @@ async def test_a_server_that_says_nothing_is_left_at_the_limit() -> None:
             await http.get(f"{site.origin}/slow?secret=1")
         never.set()
     await http.aclose()
+
+
+@pytest.mark.parametrize("name", ["localhost", "other.example"])
+async def test_it_is_the_name_that_a_certificate_must_be_for(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls = self_signed(tmp_path, name=name)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    async with HttpSite(tls) as site:
+        url = site.origin.replace("127.0.0.1", "localhost")
+        http = AuthorizationHttp(url)
+        if name == "localhost":
+            assert (await http.get(url)).status == 404
+            assert site.requests[0].headers["host"] == url.removeprefix("https://")
+        else:
+            with pytest.raises(AuthorizationFailure, match=r"(?i)certificate.verify.failed"):
+                await http.get(url)
+        await http.aclose()
 
 
 async def test_redirects_are_followed_at_home_and_nowhere_else() -> None:
