@@ -22,8 +22,7 @@ from sidecar.mcp.person_time import PersonTime
 from sidecar.mcp.sampling import SamplingAnswer, SamplingRequest, read_sampling, sampling_result
 from sidecar.mcp.server_log import ServerLog
 from sidecar.protocol.errors import SidecarError, ToolError
-from sidecar.protocol.messages import LogLevel
-from sidecar.protocol.values import JsonObject
+from sidecar.protocol.values import JsonObject, LogLevel
 
 USER_REJECTED = -1
 """The code of MCP 2025-11-25, client/sampling#error-handling."""

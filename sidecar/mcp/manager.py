@@ -24,7 +24,8 @@ from sidecar.mcp.supervised import (
 )
 from sidecar.mcp.verdicts import Verdicts
 from sidecar.protocol.errors import ToolError
-from sidecar.protocol.messages import LogLevel, ServerInfo
+from sidecar.protocol.messages import ServerInfo
+from sidecar.protocol.values import LogLevel
 
 CLOSE_LIMIT_SECS = 2.0
 """How long `aclose` lets servers end by themselves. With what killing takes it stays under 3 s."""

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, get_args
 
-from sidecar.protocol.messages import LogLevel
-from sidecar.protocol.values import JsonObject
+from sidecar.protocol.values import JsonObject, LogLevel
 
 LOG_LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 

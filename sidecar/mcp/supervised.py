@@ -33,7 +33,8 @@ from sidecar.mcp.results import McpToolDefinition
 from sidecar.mcp.transport import needs_authorization
 from sidecar.mcp.verdicts import Verdicts
 from sidecar.protocol.errors import SidecarError, ToolError
-from sidecar.protocol.messages import LogLevel, ServerFailure, ServerInfo, ServerStatus
+from sidecar.protocol.messages import ServerFailure, ServerInfo, ServerStatus
+from sidecar.protocol.values import LogLevel
 
 _LAST_WAIT_SECS = 0.25
 

@@ -15,6 +15,7 @@ from sidecar.protocol.values import (
     Content,
     ContentBlock,
     JsonObject,
+    LogLevel,
     Message,
     ToolDefinition,
     ToolInfo,
@@ -23,7 +24,7 @@ from sidecar.protocol.values import (
 )
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class NoParams(Value):
     """A method that takes nothing; `params` may be absent, `{}` or `[]`."""
 
@@ -31,7 +32,7 @@ class NoParams(Value):
 # agent/* ------------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SubmitParams(Value):
     """One run. Exactly one of `prompt` and `messages`; everything else overrides the options for this run."""
 
@@ -52,7 +53,7 @@ class SubmitParams(Value):
     work_done_token: str | int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SubmitResult(Value):
     """With `wait: false` only the two ids."""
 
@@ -64,7 +65,7 @@ class SubmitResult(Value):
     usage: Usage | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class CancelParams(Value):
     """A run by either id; both are allowed."""
 
@@ -72,14 +73,14 @@ class CancelParams(Value):
     run_id: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class CancelResult(Value):
     """Whether something that ran was cancelled."""
 
     cancelled: bool
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SteerParams(Value):
     """Words for a running run, read by the model before its next turn."""
 
@@ -87,7 +88,7 @@ class SteerParams(Value):
     prompt: Content
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SteerResult(Value):
     """False when the run is over or on its last turn, so that nothing was said."""
 
@@ -99,28 +100,28 @@ class SteerResult(Value):
 RunStatus = Literal["running", "completed", "failed", "cancelled"]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionCreateParams(Value):
     """`title` is for people."""
 
     title: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionParams(Value):
     """One session, by its id."""
 
     session_id: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionIdResult(Value):
     """The session that was made."""
 
     session_id: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class PageParams(Value):
     """One page: `cursor` from the page before, at most `limit` entries (default 50, at most 1000)."""
 
@@ -128,7 +129,7 @@ class PageParams(Value):
     limit: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionSummary(Value):
     """A line of a list of sessions."""
 
@@ -139,7 +140,7 @@ class SessionSummary(Value):
     message_count: int
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionListResult(Value):
     """Sessions, the last touched first."""
 
@@ -147,7 +148,7 @@ class SessionListResult(Value):
     next_cursor: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class RunSummary(Value):
     """A run of a session and how it ended."""
 
@@ -156,7 +157,7 @@ class RunSummary(Value):
     stop_reason: StopReason | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionGetResult(Value):
     """A session, whole."""
 
@@ -166,7 +167,7 @@ class SessionGetResult(Value):
     runs: tuple[RunSummary, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionEventsParams(Value):
     """The events of one run, or of all; only those after `after_seq` of that run."""
 
@@ -175,14 +176,14 @@ class SessionEventsParams(Value):
     after_seq: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionEventsResult(Value):
     """The events as they were sent."""
 
     events: tuple["AgentEventParams", ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionForkParams(Value):
     """A new session with the first `at_message` messages of an old one (absent: all)."""
 
@@ -190,7 +191,7 @@ class SessionForkParams(Value):
     at_message: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionCompactResult(Value):
     """About how many tokens the history was before and is now; equal when nothing could be left out."""
 
@@ -201,7 +202,7 @@ class SessionCompactResult(Value):
 ExportFormat = Literal["json", "markdown", "replay"]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionExportParams(Value):
     """A session as a document. `"replay"` is a script that the provider `replay` plays."""
 
@@ -209,7 +210,7 @@ class SessionExportParams(Value):
     format: ExportFormat
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionExportResult(Value):
     """The document, to be written into a file as it is."""
 
@@ -217,7 +218,7 @@ class SessionExportResult(Value):
     text: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionDeleteResult(Value):
     """False when there was no such session."""
 
@@ -227,7 +228,7 @@ class SessionDeleteResult(Value):
 # tools/* ------------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsListParams(Value):
     """Tools that `selector` takes, all of them without one."""
 
@@ -236,7 +237,7 @@ class ToolsListParams(Value):
     limit: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsListResult(Value):
     """Tools by name."""
 
@@ -244,7 +245,7 @@ class ToolsListResult(Value):
     next_cursor: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsCallParams(Value):
     """One tool, run for the host: same checks, same approvals as in the loop."""
 
@@ -256,7 +257,7 @@ class ToolsCallParams(Value):
     work_done_token: str | int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolOutcome(Value):
     """What the tool answered, without its blocks."""
 
@@ -265,7 +266,7 @@ class ToolOutcome(Value):
     error: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsCallResult(Value):
     """The record of the call. `content` is what a model would be shown."""
 
@@ -279,7 +280,7 @@ class ToolsCallResult(Value):
     original_bytes: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class HostTool(Value):
     """A tool that the host runs. Without `required_permissions` it needs none."""
 
@@ -293,35 +294,35 @@ class HostTool(Value):
     timeout_secs: float | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsRegisterParams(Value):
     """Tools of the host. A name that is taken is an error, and then none of them is registered."""
 
     tools: tuple[HostTool, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsRegisterResult(Value):
     """The names that joined."""
 
     registered: tuple[str, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsUnregisterParams(Value):
     """Names of tools that the host registered; others are passed over."""
 
     names: tuple[str, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsUnregisterResult(Value):
     """The names that left."""
 
     unregistered: tuple[str, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsExecuteParams(Value):
     """To the host: run one of its tools. Progress comes back as `$/progress` with `call_id` as token."""
 
@@ -332,7 +333,7 @@ class ToolsExecuteParams(Value):
     run_id: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsExecuteResult(Value):
     """What the host's tool answered."""
 
@@ -342,7 +343,7 @@ class ToolsExecuteResult(Value):
     content: tuple[ContentBlock, ...] | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolsChangedParams(Value):
     """The registry changed, by names."""
 
@@ -356,7 +357,7 @@ class ToolsChangedParams(Value):
 RuleDecision = Literal["allow", "ask", "deny"]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class PermissionRule(Value):
     """A decision for the calls of one tool.
 
@@ -369,7 +370,7 @@ class PermissionRule(Value):
     arguments: dict[str, str] | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class PermissionOptions(Value):
     """Permissions as a host or a file writes them; a field left out keeps what was there before."""
 
@@ -380,14 +381,14 @@ class PermissionOptions(Value):
     rules: tuple[PermissionRule, ...] | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class PermissionsGetParams(Value):
     """With `session_id`, what is in force in that session."""
 
     session_id: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class PermissionsSetParams(Value):
     """The new values; `scope: "session"` needs `session_id`."""
 
@@ -400,7 +401,7 @@ class PermissionsSetParams(Value):
     rules: tuple[PermissionRule, ...] | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class PermissionsResult(Value):
     """The configuration in force, every field present."""
 
@@ -411,7 +412,7 @@ class PermissionsResult(Value):
     rules: tuple[PermissionRule, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class PermissionsCheckParams(Value):
     """What would be decided for this call."""
 
@@ -420,7 +421,7 @@ class PermissionsCheckParams(Value):
     session_id: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class PermissionsCheckResult(Value):
     """`rule` says which rule decides, in words that name it; `permission` is the one it decided on."""
 
@@ -434,7 +435,7 @@ class PermissionsCheckResult(Value):
 CallOutcome = Literal["ok", "failed", "denied", "cancelled", "interrupted"]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class AuditListParams(Value):
     """Entries that match every field given, in pages as in PageParams."""
 
@@ -448,7 +449,7 @@ class AuditListParams(Value):
     limit: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class AuditEntry(Value):
     """A call of a tool: what was decided about it, and what came of it."""
 
@@ -468,7 +469,7 @@ class AuditEntry(Value):
     duration_ms: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class AuditListResult(Value):
     """Entries, the newest first."""
 
@@ -481,7 +482,7 @@ class AuditListResult(Value):
 ServerStatus = Literal["starting", "ready", "failed", "stopped", "needsAuth"]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ServerFailure(Value):
     """Why a server is not ready, and the last lines it wrote to stderr."""
 
@@ -490,7 +491,7 @@ class ServerFailure(Value):
     stderr_tail: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ServerInfo(Value):
     """One MCP server. `server_info` is what it says of itself, for display only."""
 
@@ -504,14 +505,14 @@ class ServerInfo(Value):
     pid: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpListResult(Value):
     """Servers by name."""
 
     servers: tuple[ServerInfo, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpConnectParams(Value):
     """A server's configuration in the `mcpServers` shape; answers when it is ready or has failed."""
 
@@ -519,38 +520,35 @@ class McpConnectParams(Value):
     config: JsonObject
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpServerParams(Value):
     """One server, by its configured name."""
 
     name: str
 
 
-LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-
-
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpOfferParams(Value):
     """A list that a server offers."""
 
     server: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpResourcesResult(Value):
     """`Resource` objects of MCP, as they came."""
 
     resources: tuple[JsonObject, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpResourceTemplatesResult(Value):
     """`ResourceTemplate` objects of MCP, as they came."""
 
     resource_templates: tuple[JsonObject, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpReadResourceParams(Value):
     """One resource of a server."""
 
@@ -558,14 +556,14 @@ class McpReadResourceParams(Value):
     uri: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpReadResourceResult(Value):
     """`TextResourceContents` and `BlobResourceContents` of MCP, as they came."""
 
     contents: tuple[JsonObject, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpWatchResourcesParams(Value):
     """The resources of a server that the host wants to hear of, in place of those before."""
 
@@ -573,14 +571,14 @@ class McpWatchResourcesParams(Value):
     uris: tuple[str, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpPromptsResult(Value):
     """`Prompt` objects of MCP, as they came."""
 
     prompts: tuple[JsonObject, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpGetPromptParams(Value):
     """One prompt of a server, and what fills it in."""
 
@@ -589,7 +587,7 @@ class McpGetPromptParams(Value):
     arguments: dict[str, str] | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpGetPromptResult(Value):
     """`PromptMessage` objects of MCP, as they came."""
 
@@ -597,7 +595,7 @@ class McpGetPromptResult(Value):
     messages: tuple[JsonObject, ...]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpCompleteParams(Value):
     """What is being filled in: `ref`, `argument` and `context` as in MCP's `completion/complete`."""
 
@@ -607,14 +605,14 @@ class McpCompleteParams(Value):
     context: JsonObject | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpCompleteResult(Value):
     """`{values, total?, hasMore?}`."""
 
     completion: JsonObject
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpSetLogLevelParams(Value):
     """From which level on a server is to write into the log; kept when it is restarted."""
 
@@ -625,7 +623,7 @@ class McpSetLogLevelParams(Value):
 # models/* -----------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ModelInfo(Value):
     """`model` is what `agent/submit` takes: `provider/model`."""
 
@@ -634,7 +632,7 @@ class ModelInfo(Value):
     context_tokens: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ModelsListResult(Value):
     """Models of the configured providers; one that cannot be reached adds none."""
 
@@ -645,7 +643,7 @@ class ModelsListResult(Value):
 # To the host --------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ApprovalOption(Value):
     """A choice to show. `rule` is exactly what will be remembered when it is taken."""
 
@@ -654,7 +652,7 @@ class ApprovalOption(Value):
     rule: PermissionRule | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class RequestApprovalParams(Value):
     """May this call run? No answer by `deadline_ms` (a span from now) means no."""
 
@@ -672,7 +670,7 @@ class RequestApprovalParams(Value):
     deadline_ms: int
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class RequestApprovalResult(Value):
     """The host's word. `updated_input` replaces the arguments, which are then checked again."""
 
@@ -682,7 +680,7 @@ class RequestApprovalResult(Value):
     updated_input: JsonObject | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class RequestInputParams(Value):
     """A question to a person, on behalf of `source`; `schema` says what `content` must be."""
 
@@ -696,7 +694,7 @@ class RequestInputParams(Value):
     deadline_ms: int
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class RequestInputResult(Value):
     """Only `accept` brings content."""
 
@@ -704,7 +702,7 @@ class RequestInputResult(Value):
     content: Any = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ModelCompleteParams(Value):
     """One answer of a model of the host's. `messages` is the whole conversation, `tools` what may be called.
 
@@ -721,7 +719,7 @@ class ModelCompleteParams(Value):
     idle_timeout_ms: int
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ModelCompleteResult(Value):
     """The answer, whole, also where its text came before. Without `finish_reason` its calls say why it ended."""
 
@@ -730,7 +728,7 @@ class ModelCompleteResult(Value):
     usage: Usage | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ModelDeltaParams(Value):
     """More of the text of an answer that the host is still working on."""
 
@@ -741,7 +739,7 @@ class ModelDeltaParams(Value):
 # Notifications to the host ------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class AgentEventParams(Value):
     """An event and its number; `seq` counts from 0 in its run, without a gap."""
 
@@ -751,14 +749,14 @@ class AgentEventParams(Value):
     event: AgentEvent
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class InputDoneParams(Value):
     """What a person was asked to do at a `url` is done, the server says."""
 
     request_id: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class McpOffersChangedParams(Value):
     """A server's list of `resources` or `prompts` changed, or the `resource` at `uri`."""
 
@@ -767,7 +765,7 @@ class McpOffersChangedParams(Value):
     uri: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class SessionChangedParams(Value):
     """A session came, went, or has more messages."""
 

@@ -15,8 +15,11 @@ from sidecar.protocol.value import Value
 JsonObject = dict[str, Any]
 """A decoded JSON object whose inside is not ours: tool arguments, JSON Schema, foreign extras."""
 
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+"""How much an MCP server tells of itself, from much to little (MCP 2025-11-25, `LoggingLevel`)."""
 
-@frozen(kw_only=True, repr=False)
+
+@frozen(kw_only=True, repr=False, eq=False)
 class TextBlock(Value):
     """Text, as in MCP `TextContent`."""
 
@@ -25,7 +28,7 @@ class TextBlock(Value):
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ImageBlock(Value):
     """An image; `data` is base64."""
 
@@ -35,7 +38,7 @@ class ImageBlock(Value):
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class AudioBlock(Value):
     """A sound; `data` is base64."""
 
@@ -45,7 +48,7 @@ class AudioBlock(Value):
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ResourceBlock(Value):
     """An embedded resource: `{uri, mimeType?, text | blob}`."""
 
@@ -54,7 +57,7 @@ class ResourceBlock(Value):
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ResourceLinkBlock(Value):
     """A resource by its address, to be read on demand."""
 
@@ -68,7 +71,7 @@ class ResourceLinkBlock(Value):
     annotations: JsonObject | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class UnknownBlock(Value):
     """A block of a type this version does not know, kept as it came."""
 
@@ -82,7 +85,7 @@ Content = str | tuple[ContentBlock, ...]
 """What a message says: plain text, or blocks."""
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolCall(Value):
     """A model's request to run a tool. `input` is a JSON object always, `call_id` unique in its session."""
 
@@ -91,7 +94,7 @@ class ToolCall(Value):
     input: JsonObject
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ProviderExtras(Value):
     """What a provider wants back unchanged (signatures, thinking blocks), and who it belongs to."""
 
@@ -102,7 +105,7 @@ class ProviderExtras(Value):
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class Message(Value):
     """One entry of a conversation.
 
@@ -120,7 +123,7 @@ class Message(Value):
     provider_extras: ProviderExtras | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class Usage(Value):
     """Tokens. `tool_definition_tokens` and `tool_result_tokens` are our estimate of their part of the input."""
 
@@ -150,7 +153,7 @@ ToolKind = Literal["web", "file", "code", "function", "custom", "mcp", "openapi"
 SourceType = Literal["builtin", "python", "mcp", "host"]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolSource(Value):
     """Where a tool comes from; `server` names the MCP server."""
 
@@ -158,7 +161,7 @@ class ToolSource(Value):
     server: str | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolStats(Value):
     """Calls so far, failures among them (errors, denials, time-outs), and the mean time of a call."""
 
@@ -167,7 +170,7 @@ class ToolStats(Value):
     mean_duration_ms: float = 0.0
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolDefinition(Value):
     """What a model is told of a tool. `parameters` is a JSON Schema 2020-12 object, verbatim."""
 
@@ -176,7 +179,7 @@ class ToolDefinition(Value):
     parameters: JsonObject
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolInfo(Value):
     """What a host is told of a tool."""
 
@@ -193,7 +196,7 @@ class ToolInfo(Value):
     stats: ToolStats
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolSelector(Value):
     """Which tools: those that match every field given, less the names in `exclude`.
 
@@ -229,7 +232,7 @@ class _ErrorOfToolResult:
         return error
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolResult(Value):
     """What a tool answers: `{ok, data?, error?}`. An error is told to the model, which may try another way.
 
@@ -255,7 +258,7 @@ class ToolResult(Value):
         return cls(ok=False, error_message=message, data=data)
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolInvocation(Value):
     """The record of one call, complete: what was asked, what came of it, when and for how long.
 

@@ -17,10 +17,10 @@ from sidecar.protocol.errors import ErrorAction, ToolError
 from sidecar.protocol.messages import (
     ApprovalOption,
     InputDoneParams,
-    LogLevel,
     McpOffersChangedParams,
 )
 from sidecar.protocol.printable import printable
+from sidecar.protocol.values import LogLevel
 from sidecar.server.folders import Folders
 from sidecar.server.host import Host
 from sidecar.server.questions import Questions, new_input_id

@@ -226,7 +226,7 @@ def test_verdicts_are_shared_by_file_and_give_no_secret_away(tmp_path: Path) -> 
     assert Verdicts(file).get(server(env={"TOKEN": "s3cr3t-t0k3n"})) == "modern"
     assert Verdicts(file).get(server(args=["x"])) == "legacy"
     assert "s3cr3t-t0k3n" not in file.read_text()
-    assert file.stat().st_mode & 0o077 == 0
+    assert os.name != "posix" or file.stat().st_mode & 0o077 == 0
     other.forget(server(args=["x"]))
     assert Verdicts(file).get(server(args=["x"])) is None
 
