@@ -14,7 +14,7 @@ ApprovalDecision = Literal["allowOnce", "allowSession", "allowAlways", "deny", "
 DecidedBy = Literal["host", "rule", "deadline", "cancel"]
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class RunStarted(Value):
     """Always the first. `prompt` is absent when the run was given messages instead."""
 
@@ -23,7 +23,7 @@ class RunStarted(Value):
     prompt: Content | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class AssistantTextDelta(Value):
     """More of the answer's text; the deltas of a turn, joined, are its text."""
 
@@ -31,7 +31,7 @@ class AssistantTextDelta(Value):
     text: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class AssistantReasoningDelta(Value):
     """More of what the model thinks before it answers; never part of the answer's text."""
 
@@ -39,7 +39,7 @@ class AssistantReasoningDelta(Value):
     text: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolExecutionStarted(Value):
     """The model asks for this call; it has not run yet."""
 
@@ -49,7 +49,7 @@ class ToolExecutionStarted(Value):
     input: JsonObject
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolExecutionProgress(Value):
     """A running tool reports. `partial` is a part of its result."""
 
@@ -61,7 +61,7 @@ class ToolExecutionProgress(Value):
     partial: Any = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolExecutionCompleted(Value):
     """The call is over. `output` is what the model is shown, cut to the limit when `truncated`."""
 
@@ -76,7 +76,7 @@ class ToolExecutionCompleted(Value):
     original_bytes: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class TurnComplete(Value):
     """One answer of the model is whole. `turn` counts from 1."""
 
@@ -86,7 +86,7 @@ class TurnComplete(Value):
     usage: Usage
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ApprovalRequested(Value):
     """Somebody is asked; the question itself is the request `agent/requestApproval`."""
 
@@ -98,7 +98,7 @@ class ApprovalRequested(Value):
     reason: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ApprovalResolved(Value):
     """The question is over; whoever still shows it takes it away."""
 
@@ -108,7 +108,7 @@ class ApprovalResolved(Value):
     by: DecidedBy
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class Retrying(Value):
     """The provider failed in a way that may pass; the request goes out again after `delay_ms`."""
 
@@ -118,7 +118,7 @@ class Retrying(Value):
     reason: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class Compacted(Value):
     """The history was made smaller."""
 
@@ -127,7 +127,7 @@ class Compacted(Value):
     after_tokens: int
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class Warned(Value):
     """Something was mended, left out or is late, and the run goes on. `code` is for programs."""
 
@@ -136,7 +136,7 @@ class Warned(Value):
     message: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class EventError(Value):
     """Why a run ended, in the shape of a JSON-RPC error."""
 
@@ -145,7 +145,7 @@ class EventError(Value):
     data: JsonObject
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class RunCompleted(Value):
     """Always the last."""
 

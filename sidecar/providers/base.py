@@ -14,7 +14,7 @@ from sidecar.protocol.value import Value
 from sidecar.protocol.values import Message, ToolDefinition, Usage
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ModelRequest(Value):
     """One turn: the whole conversation and the tools on offer. `model` is without the provider's name.
 
@@ -30,21 +30,21 @@ class ModelRequest(Value):
     max_output_tokens: int | None = None
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class TextPiece(Value):
     """More text of the answer."""
 
     text: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ReasoningPiece(Value):
     """More of the model's thinking, not part of the answer."""
 
     text: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ToolCallPiece(Value):
     """A part of a tool call, as it came: any field may be missing, and `index` may be wrong.
 
@@ -58,28 +58,28 @@ class ToolCallPiece(Value):
     arguments: str = ""
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class UsagePiece(Value):
     """Tokens of this turn as the provider counts them; the last one counts."""
 
     usage: Usage
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class FinishPiece(Value):
     """Why the provider says it stopped: `stop`, `length`, `toolCalls`, `contentFilter`, or its own word."""
 
     reason: str
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class ExtrasPiece(Value):
     """What this provider wants back with the message, byte for byte."""
 
     data: Any
 
 
-@frozen(kw_only=True, repr=False)
+@frozen(kw_only=True, repr=False, eq=False)
 class WarningPiece(Value):
     """Something was mended on the way to or from the provider.
 
