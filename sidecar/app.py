@@ -209,6 +209,7 @@ class _App:
         store = Store(
             store_place(options.store, store_path()),
             on_warning=lambda warning: notices.add(warning.code, warning.message),
+            secrets=host.secrets,
         )
         questions = Questions(host, deadline_secs=approval_timeout_secs(options))
         registry = await _registry(options, host)

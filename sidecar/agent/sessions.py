@@ -40,8 +40,6 @@ OTHERS_POLL_SECS = 0.1
 HISTORIES_KEPT = 16
 """Histories of sessions without a run that stay in memory (own choice): what people go to and fro between."""
 
-LONGEST_TITLE = 80
-
 DELETION = "session/delete"
 
 
@@ -163,7 +161,7 @@ class Sessions:
             cycle, saved = self._history(session_id, held)
             latest_start = cycle.conversation.latest_start
             run_log = self._table.begin_run(held, run_id, request.settings.label, saved, latest_start)
-            self._table.name(held, title_of(request.messages))
+            self._table.name(held, _opening_of(request.messages))
         except BaseException:
             self._let_go(session_id, held)
             raise
@@ -357,9 +355,8 @@ def _retrieve(task: "asyncio.Task[RunResult]") -> None:
             log.error("a run failed by our own mistake", exc_info=error)
 
 
-def title_of(messages: Sequence[Message]) -> str | None:
-    """A name for people: how a conversation that nobody has named begins."""
+def _opening_of(messages: Sequence[Message]) -> str | None:
+    """What a conversation begins with, on one line."""
     texts = (message.content for message in messages if message.role == "user")
     first = next((text for text in texts if isinstance(text, str)), "")
-    line = " ".join(first.split())
-    return (line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…") or None
+    return " ".join(first.split()) or None

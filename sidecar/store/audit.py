@@ -54,7 +54,7 @@ class AuditTable:
             "UPDATE audit SET decision = ?, permission = ?, rule = ?, decided_by = ?, answer = ? WHERE key = ?",
             decision,
             permission,
-            rule,
+            self._database.secrets.hide(rule),
             decided_by,
             answer,
             row,

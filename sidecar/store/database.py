@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sidecar.protocol.secrets import Secrets
 from sidecar.store.errors import StoreError
 
 BUSY_LIMIT_SECS = 2.0
@@ -36,10 +37,14 @@ def import_sqlite() -> Any:
 
 
 class Database:
-    """A connection, and the words for what goes wrong with it. `connect` opens it; raises StoreError."""
+    """A connection, and the words for what goes wrong with it. `connect` opens it; raises StoreError.
 
-    def __init__(self, connect: Callable[[], Any], *, path: str) -> None:
+    `secrets` are in no text that comes from outside: whoever writes such text hides them first.
+    """
+
+    def __init__(self, connect: Callable[[], Any], *, path: str, secrets: Secrets | None = None) -> None:
         self.path = path
+        self.secrets = secrets or Secrets()
         self._connect = connect
         self._connection: Any = None
 

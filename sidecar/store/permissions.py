@@ -34,7 +34,7 @@ class KeptPermissions:
             "ON CONFLICT (scope) DO UPDATE SET options = excluded.options, remembered = excluded.remembered",
             self._scope(session_id),
             body_of(options),
-            body_of(remembered),
+            self._database.secrets.hide(body_of(remembered)),
         )
 
     def forget(self, session_id: str) -> None:

@@ -32,7 +32,7 @@ class History:
                 "ON CONFLICT (session, position) DO UPDATE SET body = excluded.body",
                 self._session,
                 position,
-                body_of(messages[position]),
+                self._database.secrets.hide(body_of(messages[position])),
             )
             self._saved[position : position + 1] = messages[position : position + 1]
         if len(messages) < len(self._saved):
@@ -74,7 +74,7 @@ class RunLog:
         """
         match event.event:
             case AssistantTextDelta(text=text) | AssistantReasoningDelta(text=text) as delta:
-                piece = piece_body(event.seq, text)
+                piece = piece_body(event.seq, self._database.secrets.hide(text))
                 # More of a delta whose own row is full has no other row to go to.
                 is_full = self._streak_bytes >= ROW_BYTES and event.seq != self._streak[1]
                 if self._streak[0] == delta.type and not is_full:
@@ -83,7 +83,8 @@ class RunLog:
                     self._add(event.seq, delta.type, piece, messages, latest_start)
                     self._streak, self._streak_bytes = (delta.type, event.seq), len(piece)
             case other:
-                self._add(event.seq, other.type, body_of(other), messages, latest_start)
+                body = self._database.secrets.hide(body_of(other))
+                self._add(event.seq, other.type, body, messages, latest_start)
                 self._streak, self._streak_bytes = ("", 0), 0
 
     def end(

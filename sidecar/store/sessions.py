@@ -19,6 +19,9 @@ _SUMMARY = "id, title, created_ms, updated_ms, message_count"
 
 _DELTAS = {delta.type: delta for delta in (AssistantTextDelta, AssistantReasoningDelta)}
 
+LONGEST_TITLE = 80
+"""Of a name that nobody has given. Own choice: a line of a list."""
+
 EVENTS_AT_ONCE = 10_000
 """How many rows are deleted in one transaction: about 20 ms. Own choice."""
 
@@ -116,6 +119,7 @@ class SessionTable:
     ) -> SessionSummary:
         """A new session."""
         time_ms = now_ms()
+        title = title and self._database.secrets.hide(title)
         with self._database.transaction():
             key = self._database.insert(
                 "INSERT INTO sessions (id, title, created_ms, updated_ms) VALUES (?, ?, ?, ?)",
@@ -160,9 +164,13 @@ class SessionTable:
         history = History(self._database, held.key, saved, latest_start)
         return RunLog(self._database, session=held.key, run=run, history=history)
 
-    def name(self, held: Held, title: str | None) -> None:
-        """Gives a name to a session that is held and has none."""
-        self._database.change("UPDATE sessions SET title = ? WHERE key = ? AND title IS NULL", title, held.key)
+    def name(self, held: Held, opening: str | None) -> None:
+        """Names a session that is held, and has no name, by how it begins."""
+        title = self._database.secrets.hide(opening or "")
+        shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
+        self._database.change(
+            "UPDATE sessions SET title = ? WHERE key = ? AND title IS NULL", shown or None, held.key
+        )
 
     def replace_messages(
         self, held: Held, saved: Sequence[Message], messages: Sequence[Message], latest_start: int

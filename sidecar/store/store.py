@@ -8,6 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from sidecar.protocol.events import Warned
+from sidecar.protocol.secrets import Secrets
 from sidecar.store.audit import AuditTable
 from sidecar.store.database import Database
 from sidecar.store.errors import StoreError
@@ -40,13 +41,22 @@ class StorePlace:
 
 
 class Store:
-    """Its tables, each for one thing. Nothing is opened before one of them is used; then StoreError may rise."""
+    """Its tables, each for one thing. Nothing is opened before one of them is used; then StoreError may rise.
 
-    def __init__(self, place: StorePlace, *, on_warning: OnWarning = lambda warning: None) -> None:
+    No text in it shows `secrets` that were known when it was written.
+    """
+
+    def __init__(
+        self,
+        place: StorePlace,
+        *,
+        on_warning: OnWarning = lambda warning: None,
+        secrets: Secrets | None = None,
+    ) -> None:
         self._place = place
         self._on_warning = on_warning
         self._file = place.file
-        self._database = Database(self._connect, path=str(place.file or MEMORY))
+        self._database = Database(self._connect, path=str(place.file or MEMORY), secrets=secrets)
         lock_file = place.file.with_name(f"{place.file.name}-owners") if place.file else None
         self._owners = Owners(self._database, lock_file)
         self.sessions = SessionTable(self._database, self._owners)

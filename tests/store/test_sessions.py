@@ -19,6 +19,7 @@ from sidecar.protocol.events import (
     Warned,
 )
 from sidecar.protocol.messages import AgentEventParams, AuditListParams, PermissionOptions, PermissionRule
+from sidecar.protocol.secrets import Secrets
 from sidecar.protocol.values import Message, ToolCall
 from sidecar.store.audit import AuditedCall
 from sidecar.store.run_log import RunLog
@@ -213,3 +214,25 @@ def test_sessions_go_by_age_and_by_size_the_oldest_first(tmp_path: Path) -> None
     assert store.size_bytes <= 300_000
     store.close()
     assert file.stat().st_size <= 400_000, "room that was freed goes back to the disk"
+
+
+# Secrets ------------------------------------------------------------------------------------------------
+
+
+def test_a_known_secret_is_in_no_text_of_the_file(tmp_path: Path) -> None:
+    secret = 'sk-"very"-secret-ключ'
+    file = tmp_path / "store.sqlite3"
+    store = Store(StorePlace(file=file, is_chosen=True), secrets=Secrets([secret]))
+    log = begun(store)
+    keep(log, 0, AssistantTextDelta(text=f"it is {secret}."), [user(secret)])
+    keep(log, 1, Warned(code="w", message=secret), [user(secret), user("plain")])
+    store.sessions.create("ses_2", f"about {secret}")
+    call = AuditedCall(session_id=None, run_id=None, call_id="c", tool_name="t", input={"a": secret})
+    said = {"permission": None, "decided_by": "rule", "answer": None}
+    store.audit.decided(call, decision="allow", rule=f"a={secret}", **said)  # type: ignore[arg-type]
+    rule = PermissionRule(tool="t", decision="allow", arguments={"a": secret})
+    store.permissions(lambda: []).save("ses_2", PermissionOptions(), (rule,))
+    assert store.sessions.messages("ses_1")[0] == [user("***"), user("plain")]
+    assert kept(store)[0] == (0, AssistantTextDelta(text="it is ***."))
+    store.close()
+    assert b"very" not in file.read_bytes()

@@ -9,7 +9,6 @@ from sidecar.agent.history import mended, says_nothing, user
 from sidecar.agent.model_turn import Emit
 from sidecar.agent.run import RunResult
 from sidecar.agent.runs import Run, RunRequest, new_run_id
-from sidecar.agent.sessions import title_of
 from sidecar.protocol.errors import TOOL_ERROR_KINDS, RequestError, SidecarError, invalid_params
 from sidecar.protocol.events import AgentEvent, ToolExecutionProgress, ToolExecutionStarted, Warned
 from sidecar.protocol.messages import (
@@ -35,7 +34,7 @@ async def submit(request: Request, params: SubmitParams) -> SubmitResult:
     sessions = services.sessions
     if params.run_id is not None:
         sessions.check_new(params.run_id)
-    session_id = params.session_id or sessions.create(title_of(messages)).session_id
+    session_id = params.session_id or sessions.create().session_id
     run_id = params.run_id or new_run_id()
 
     async def emit(event: AgentEvent) -> None:
