@@ -21,6 +21,9 @@ from sidecar.mcp.oauth.token_source import DpopWish, Person, TokenSource
 from sidecar.mcp.transport import NeedsAuthorizationError
 from sidecar.protocol.errors import ToolError
 
+CLOSE_LIMIT_SECS = 1.0
+"""How long a sign-in may take to be broken off. Everything of ours must end within 3 s."""
+
 MAX_BODY_BYTES = 16 * 1024
 """Of a refusal's body so much is looked at."""
 
@@ -71,7 +74,7 @@ class OAuthAuthorization:
         if origin_of(url) != origin_of(self._url):
             return {}
         grant = self._source.grant
-        if grant is not None and grant.tokens.are_due:
+        if self._source.is_renewal_due:
             try:
                 await self._join(self._source.renew)
             except ToolError as error:
@@ -112,27 +115,34 @@ class OAuthAuthorization:
         if named and not named & {"bearer", "dpop"}:
             return False  # It wants a password or the like, which no token replaces.
         wish = DpopWish("dpop" in named, "dpop" in named and "bearer" not in named)
-        await self._join(lambda: self._source.obtain(challenge, is_step_up=is_step_up, dpop_wish=wish))
+        is_more = is_step_up and grant is not None
+        await self._join(
+            lambda: self._source.obtain(challenge, is_step_up=is_step_up, dpop_wish=wish), is_more=is_more
+        )
         return True
 
     async def aclose(self) -> None:
         """Ends whatever is going on, and lets go of connections."""
         if self._work is not None:
             self._work.cancel()
-            await asyncio.wait({self._work})
+            await asyncio.wait({self._work}, timeout=CLOSE_LIMIT_SECS)
         await self._source.aclose()
 
-    async def _join(self, make: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _join(self, make: Callable[[], Coroutine[Any, Any, None]], *, is_more: bool = False) -> None:
         """Waits for the work that is going on, or begins it. It outlives its callers, and ends with `aclose`."""
         if self._work is None or self._work.done():
-            self._work = asyncio.create_task(self._reported(make()))
+            self._work = asyncio.create_task(self._reported(make(), is_more=is_more))
             self._work.add_done_callback(_look_at)
         await asyncio.shield(self._work)
 
-    async def _reported(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _reported(self, work: Coroutine[Any, Any, None], *, is_more: bool) -> None:
+        """`is_more`: it is about more rights than there are, without which all else goes on."""
         try:
             await work
         except PersonNeeded as need:
+            if is_more:
+                message = f"server {self._name!r} wants more rights for this, which it was not given: {need}"
+                raise ToolError("mcpError", message, server=self._name, action="tellModel") from None
             raise NeedsAuthorizationError(
                 f"server {self._name!r} needs a sign-in: {need}; restart it from a host that can show the page "
                 f"(the sign-in is kept), or give mcpServers.{self._name}.oauth a grantType that needs no person",

@@ -20,6 +20,10 @@ SIGN_IN_LIMIT_SECS = 300.0
 """How long a person may take. Own choice."""
 
 
+WITHDRAWAL_LIMIT_SECS = 1.0
+"""How long it may take to take a question back."""
+
+
 @frozen(kw_only=True)
 class AuthorizationRequest:
     """What is asked on the sign-in page, and what its answer is checked against."""
@@ -140,7 +144,8 @@ async def visit_page(
     finally:
         visiting.cancel()
         asking.cancel()
-        await asyncio.gather(visiting, asking, return_exceptions=True)
+        done, _ = await asyncio.wait({visiting, asking}, timeout=WITHDRAWAL_LIMIT_SECS)
+        _ = [task.cancelled() or task.exception() for task in done]  # What went wrong there is no news any more.
 
 
 def _brought(answer: PageAnswer) -> Mapping[str, str] | None:

@@ -96,22 +96,31 @@ class TokenSource:
         self._attempts = Attempts()
         self._refused: tuple[dict[str, str], TokenRefused] | None = None
 
+    @property
+    def is_renewal_due(self) -> bool:
+        """Whether the tokens are about to end, and others can be had without a person."""
+        tokens = self.grant.tokens if self.grant is not None else None
+        return (
+            tokens is not None and tokens.are_due and (not self._is_attended or tokens.refresh_token is not None)
+        )
+
     async def renew(self) -> None:
-        """New tokens for those that have ended, without a person; else no grant any more."""
+        """New tokens for those that are about to end, without a person; else the old ones stay as they are."""
         grant = self.grant
-        if grant is None or not grant.tokens.are_due:
+        if grant is None or not self.is_renewal_due:
             return
         if not self._is_attended:
             await self._unattended(grant.guarded, scopes=grant.tokens.scopes, dpop=grant.dpop)
         elif not await self._refresh(grant):
-            self.grant = None
+            self.grant = evolve(grant, tokens=evolve(grant.tokens, refresh_token=None))
 
     async def obtain(self, challenge: Challenge, *, is_step_up: bool, dpop_wish: DpopWish) -> None:
         """From a refusal to a grant that the server may accept."""
         guarded = await discover(self._http, self._url, challenge)
         if self.grant is not None and self.grant.issuer != guarded.server.issuer:
             self.grant = None  # Another issuer's tokens and clients are nothing to this one.
-        if self._is_attended and not is_step_up and await self._take_up_kept(guarded):
+        may_be_kept = self._is_attended and (self.grant is None or not is_step_up)
+        if may_be_kept and await self._take_up_kept(guarded):
             return
         had = self.grant.tokens.scopes if self.grant is not None else ()
         scopes = scopes_to_ask(self._options, guarded, challenge, had=had)
@@ -149,13 +158,15 @@ class TokenSource:
             return False
         kept = await self._store.tokens(self._place(guarded, client))
         used = self.grant.tokens if self.grant is not None else None
-        if kept is not None and not kept.are_due and (used is None or used.access_token != kept.access_token):
-            self.grant = await _taken_up(guarded, client, kept)
-            return True
-        tokens = used or kept
-        if tokens is None or tokens.refresh_token is None:
+        is_news = kept is not None and (used is None or used.access_token != kept.access_token)
+        tokens = kept if is_news else used
+        if tokens is None:
             return False
-        return await self._refresh(await _taken_up(guarded, client, tokens))
+        grant = await _taken_up(guarded, client, tokens)
+        if is_news and not tokens.are_due:
+            self.grant = grant
+            return True
+        return tokens.refresh_token is not None and await self._refresh(grant)
 
     async def _refresh(self, grant: Grant) -> bool:
         """Renews tokens without a person; false where the server wants one (RFC 6749, 6)."""

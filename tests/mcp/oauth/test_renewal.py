@@ -116,6 +116,28 @@ async def test_an_early_renewal_that_fails_leaves_the_old_token_to_the_server(
     assert await client.call() == 200 and grants(issuer) == ["code", "refresh", "refresh", "refresh"]
 
 
+async def test_a_token_that_cannot_be_renewed_is_used_to_its_end(
+    issuer: AuthorizationServer, browser: Browser, open_caller: OpenCaller
+) -> None:
+    issuer.gives_refresh = False
+    issuer.expires_in = 0
+    client = await open_caller()
+    assert [await client.call(), await client.call()] == [200, 200]
+    assert grants(issuer) == ["code"] and len(browser.pages) == 1
+
+
+async def test_a_refusal_to_renew_early_is_no_reason_to_bother_anybody(
+    issuer: AuthorizationServer, browser: Browser, open_caller: OpenCaller
+) -> None:
+    issuer.expires_in = 0
+    issuer.token_answers = []
+    client = await open_caller()
+    await client.call()
+    issuer.forget_refresh_tokens()
+    assert [await client.call(), await client.call()] == [200, 200]
+    assert grants(issuer)[-1] == "refresh" and len(browser.pages) == 1
+
+
 async def test_without_a_refresh_token_somebody_signs_in_again(
     issuer: AuthorizationServer, browser: Browser, open_caller: OpenCaller
 ) -> None:

@@ -254,6 +254,20 @@ async def test_a_step_up_asks_for_what_there_was_and_what_is_wanted(
     assert [asked["scope"] for asked in browser.asked] == ["mcp:basic", "mcp:basic mcp:write"]
 
 
+async def test_a_step_up_that_is_declined_fails_that_call_alone(
+    issuer: AuthorizationServer, guarded: GuardedServer, browser: Browser, open_caller: OpenCaller
+) -> None:
+    guarded.challenge_scopes = SCOPES
+    guarded.needs["tools/call"] = ("mcp:write",)
+    client = await open_caller()
+    assert await client.call() == 200
+    issuer.answers_with = {"error": "access_denied", "code": None}
+    with pytest.raises(ToolError, match="wants more rights for this") as refusal:
+        await client.call("tools/call")
+    assert "needsAuth" not in refusal.value.data and refusal.value.action == "tellModel"
+    assert await client.call() == 200 and len(browser.pages) == 2
+
+
 async def test_a_server_that_is_never_content_is_given_up_after_three_attempts(
     issuer: AuthorizationServer, guarded: GuardedServer, browser: Browser, open_caller: OpenCaller
 ) -> None:
