@@ -23,6 +23,7 @@ class Exchange:
         self.is_stateless = stateless_revision(message) is not None
         self.session_id = None if self.is_stateless else session_id
         self.answered = asyncio.Event()
+        self.is_sent = False
         self.is_taken = False
         self.task: asyncio.Task[None]
 
@@ -79,11 +80,11 @@ class Exchanges:
         exchange = self._requests.get(request_id)
         if exchange is None:
             return True  # It is over already.
-        if exchange.is_stateless:
+        if exchange.is_stateless or not exchange.is_sent:
             exchange.task.cancel()
-        else:
-            asyncio.get_running_loop().call_later(grace_secs, exchange.task.cancel)
-        return exchange.is_stateless
+            return True
+        asyncio.get_running_loop().call_later(grace_secs, exchange.task.cancel)
+        return False
 
     def cancel(self) -> set[asyncio.Task[None]]:
         """Breaks all off; their tasks, which end soon."""

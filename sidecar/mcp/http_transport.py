@@ -39,6 +39,10 @@ WITHDRAWN_SECS = 0.5
 DELETE_LIMIT_SECS = 1.0
 """How long a server may take to end a session. Everything of ours must end within 3 s."""
 
+MAX_OPEN_REQUESTS = 64
+"""Requests to one server at the same time; more wait for their turn. Own choice: each takes a connection, and the
+files that a process may have open are few."""
+
 MAX_FRUITLESS_RESUMES = 5
 """So many times in a row a stream may end again without anything new. Own choice."""
 
@@ -67,6 +71,7 @@ class StreamableHttp:
         self._endpoint = edge.endpoint
         self._inbox = Inbox()
         self._exchanges = Exchanges()
+        self._turns = asyncio.Semaphore(MAX_OPEN_REQUESTS)
         self._session_id: str | None = None
         self._revision: str | None = None
         self._loss: str | None = None
@@ -130,11 +135,12 @@ class StreamableHttp:
         """One message to its end. Whatever comes of it, a request is settled."""
         try:
             if exchange.is_request:
-                await self._in_order(exchange)
-                await self._post(exchange)
-                self._failed(
-                    exchange, self._status(200, f"sent no answer to {exchange.asked} in what it sent for it")
-                )
+                async with self._turns:
+                    await self._in_order(exchange)
+                    await self._post(exchange)
+                # Where its answer has gone on, this comes too late.
+                what = f"sent no answer to {exchange.asked} in what it sent for it"
+                self._failed(exchange, self._status(200, what))
             else:
                 async with asyncio.timeout(NOTICE_LIMIT_SECS):
                     await self._post(exchange)
@@ -158,6 +164,7 @@ class StreamableHttp:
         if self._loss is not None and not exchange.is_stateless and message.method != "initialize":
             raise SessionLostError(self._loss, server=self._endpoint.server)
         headers = post_headers(message, revision=self._revision, session_id=exchange.session_id)
+        exchange.is_sent = True
         async with await self._edge.send("POST", headers, message.body, asked=exchange.asked) as answer:
             self._exchanges.taken(exchange)
             if not 200 <= answer.status < 300:

@@ -15,7 +15,7 @@ from sidecar.mcp.authorization import Authorization
 from sidecar.mcp.client import Client
 from sidecar.mcp.config import HttpServer, decode_server
 from sidecar.mcp.connection import Connection
-from sidecar.mcp.http_transport import open_http
+from sidecar.mcp.http_transport import MAX_OPEN_REQUESTS, open_http
 from sidecar.mcp.tail import Tail
 from sidecar.mcp.transport import Outgoing, SessionLostError
 from sidecar.protocol.errors import SidecarError, ToolError
@@ -218,6 +218,21 @@ async def test_many_calls_at_once_get_each_its_own_answer() -> None:
     async with McpHttpServer(replies="sse") as server, http_client(server) as client:
         words = [str(number) for number in range(60)]
         assert await asyncio.gather(*(call(client, text=word) for word in words)) == words
+
+
+async def test_only_so_many_requests_are_under_way_and_the_others_wait_for_their_turn() -> None:
+    async with McpHttpServer() as server, http_client(server) as client:
+        calls = [asyncio.create_task(client.call_tool("silent", {})) for _ in range(MAX_OPEN_REQUESTS + 3)]
+        await server.received("tools/call", MAX_OPEN_REQUESTS)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(server.received("tools/call", MAX_OPEN_REQUESTS + 1), 0.2)
+        calls.pop().cancel()  # It was never sent, so nobody has to be told.
+        calls.pop(0).cancel()
+        await server.received("tools/call", MAX_OPEN_REQUESTS + 1)
+        (told,) = server.all("notifications/cancelled")
+        assert told.params["requestId"] == server.all("tools/call")[0].id
+        for calling in calls:
+            calling.cancel()
 
 
 @pytest.mark.parametrize("replies", ["json", "sse"])
