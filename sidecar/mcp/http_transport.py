@@ -13,7 +13,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from sidecar.mcp.authorization import Authorization
 from sidecar.mcp.config import HttpServer
@@ -135,7 +135,8 @@ class StreamableHttp:
         """One message to its end. Whatever comes of it, a request is settled."""
         try:
             if exchange.is_request:
-                async with self._turns:
+                # A new session is for those, too, that wait for their turn.
+                async with nullcontext() if exchange.message.method == "initialize" else self._turns:
                     await self._in_order(exchange)
                     await self._post(exchange)
                 # Where its answer has gone on, this comes too late.
