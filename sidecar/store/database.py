@@ -36,15 +36,21 @@ def import_sqlite() -> Any:
     return sqlite3
 
 
+def _nothing() -> None:
+    """Nobody counts."""
+
+
 class Database:
     """A connection, and the words for what goes wrong with it. `connect` opens it; raises StoreError.
 
-    `secrets` are in no text that comes from outside: whoever writes such text hides them first.
+    `on_commit` is called after each commit. `secrets` are in no text that comes from outside: whoever writes such
+    text hides them first.
     """
 
     def __init__(self, connect: Callable[[], Any], *, path: str, secrets: Secrets | None = None) -> None:
         self.path = path
         self.secrets = secrets or Secrets()
+        self.on_commit: Callable[[], None] = _nothing
         self._connect = connect
         self._connection: Any = None
 
@@ -67,12 +73,16 @@ class Database:
     def change(self, sql: str, *values: Any) -> int:
         """How many rows a statement has changed."""
         with self._translated():
-            return int(self._opened().execute(sql, values).rowcount)
+            count = int(self._opened().execute(sql, values).rowcount)
+        self._committed()
+        return count
 
     def insert(self, sql: str, *values: Any) -> int:
         """The key of the row that an INSERT has made."""
         with self._translated():
-            return int(self._opened().execute(sql, values).lastrowid)
+            key = int(self._opened().execute(sql, values).lastrowid)
+        self._committed()
+        return key
 
     def give_back(self, pages: int) -> None:
         """Returns so many free pages, at most, to the disk."""
@@ -94,6 +104,7 @@ class Database:
                 with self._translated():
                     self._connection.execute("ROLLBACK")
             raise
+        self._committed()
 
     def close(self) -> None:
         """Lets go of the file; whatever is asked for later opens it again."""
@@ -101,6 +112,10 @@ class Database:
             with self._translated():
                 self._connection.close()
             self._connection = None
+
+    def _committed(self) -> None:
+        if not self._connection.in_transaction:
+            self.on_commit()
 
     def _opened(self) -> Any:
         if self._connection is None:

@@ -19,6 +19,12 @@ OnWarning = Callable[[Warned], None]
 
 MEMORY = ":memory:"
 
+LOG_BYTES_KEPT = 8 * 1024 * 1024
+"""What a log that has grown larger is cut to when it is empty (own choice)."""
+
+LOG_PAGES = 10_000
+"""Where SQLite itself stops the log from growing, 40 MiB, should `Checkpoints` not keep up."""
+
 
 class _UnreadableError(Exception):
     """The file is ours and cannot be read by this version. `kind` is the word for its new name."""
@@ -123,6 +129,8 @@ def _set_up(connection: Any) -> None:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # Takes effect while there are no tables yet.
         _switch_to_wal(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES_KEPT}")
     connection.execute("PRAGMA secure_delete = ON")  # What is deleted is gone from the file, too.
 
 

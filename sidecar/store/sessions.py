@@ -187,22 +187,16 @@ class SessionTable:
 
     # After a sidecar has died ---------------------------------------------------------------------------
 
-    def abandoned(self) -> list[str]:
-        """Sessions that a sidecar worked in which is no more."""
-        rows = self._database.rows("SELECT id, holder FROM sessions WHERE busy_with IS NOT NULL")
-        return [session_id for session_id, holder in rows if self._is_gone(holder)]
-
     def take_over(self, session_id: str, *, is_ours_idle: bool) -> str | None:
         """What was being done in a session by a sidecar that is no more; the session is held by us from now on.
 
         None where there is no such session, nothing was being done, or somebody still does it. `is_ours_idle`
         says that this sidecar itself does nothing there, whatever the store has heard.
         """
-        me = self._owners.number
         row = self._database.row("SELECT holder, busy_with FROM sessions WHERE id = ?", session_id)
         if row is None or row[1] is None:
             return None
-        holder, work = row
+        (holder, work), me = row, self._owners.number
         if not (self._is_gone(holder) or (holder == me and is_ours_idle)):
             return None
         taken = self._database.change(

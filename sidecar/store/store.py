@@ -10,6 +10,7 @@ from attrs import frozen
 from sidecar.protocol.events import Warned
 from sidecar.protocol.secrets import Secrets
 from sidecar.store.audit import AuditTable
+from sidecar.store.checkpoints import Checkpoints
 from sidecar.store.database import Database
 from sidecar.store.errors import StoreError
 from sidecar.store.opening import MEMORY, OnWarning, open_file, open_memory
@@ -57,6 +58,7 @@ class Store:
         self._on_warning = on_warning
         self._file = place.file
         self._database = Database(self._connect, path=str(place.file or MEMORY), secrets=secrets)
+        self._checkpoints: Checkpoints | None = None
         lock_file = place.file.with_name(f"{place.file.name}-owners") if place.file else None
         self._owners = Owners(self._database, lock_file)
         self.sessions = SessionTable(self._database, self._owners)
@@ -106,6 +108,8 @@ class Store:
         """Lets go of the file."""
         if self._database.is_open:
             try:
+                if self._checkpoints is not None:
+                    self._checkpoints.stop()
                 self._owners.leave()
                 self._database.close()
             except StoreError as error:
@@ -115,7 +119,10 @@ class Store:
         if self._file is None:
             return open_memory()
         try:
-            return open_file(self._file, is_in_use=self._owners.others_run, on_warning=self._on_warning)
+            connection = open_file(self._file, is_in_use=self._owners.others_run, on_warning=self._on_warning)
+            self._checkpoints = Checkpoints(self._file)
+            self._database.on_commit = self._checkpoints.committed
+            return connection
         except (StoreError, OSError) as error:
             if self._place.is_chosen:
                 raise

@@ -13,6 +13,7 @@ import pytest
 
 from sidecar.protocol.events import Warned
 from sidecar.protocol.messages import AuditListParams
+from sidecar.store.checkpoints import COMMITS_BETWEEN
 from sidecar.store.errors import StoreError
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from sidecar.store.store import Store, StorePlace
@@ -59,6 +60,16 @@ def test_what_was_kept_is_there_again_and_nothing_is_opened_before_it_is_needed(
     assert not opened.store.is_open
     assert opened.titles() == ["first"]
     assert opened.warnings == []
+
+
+def test_what_was_committed_moves_into_the_file_while_the_store_is_in_use(file: Path) -> None:
+    opened = Opened(file)
+    for number in range(COMMITS_BETWEEN + 1):
+        opened.store.sessions.create(f"ses_{number}", "x" * 500)
+    assert opened.store._checkpoints is not None
+    opened.store._checkpoints.stop()
+    assert file.stat().st_size > COMMITS_BETWEEN * 500
+    assert len(opened.store.sessions.page(None, 1000)) == COMMITS_BETWEEN + 1
 
 
 def test_a_file_of_version_1_is_brought_up_to_date_with_all_that_is_in_it(file: Path) -> None:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Literal
 
 from attrs import frozen
@@ -12,6 +13,7 @@ from sidecar.protocol.messages import CallOutcome, PermissionRule, RuleDecision
 from sidecar.protocol.values import JsonObject, ToolCall, ToolInvocation
 from sidecar.server.services import Services
 from sidecar.store.audit import AuditedCall
+from sidecar.store.errors import StoreError
 from sidecar.tools.approval import ApprovalAnswer
 from sidecar.tools.registry import InvocationScope
 
@@ -77,11 +79,15 @@ class _Caller:
         )
 
     def record(self, call: ToolCall, invocation: ToolInvocation | None) -> None:
+        if invocation is None:
+            with suppress(StoreError):  # Nothing may take the place of the cancellation that is under way.
+                self.services.store.audit.ended(self._audited(call), "cancelled")
+            return
         self.services.store.audit.ended(
             self._audited(call),
             _outcome(invocation),
-            error_kind=invocation.error.kind if invocation is not None and invocation.error else None,
-            duration_ms=invocation.duration_ms if invocation is not None else 0,
+            error_kind=invocation.error.kind if invocation.error is not None else None,
+            duration_ms=invocation.duration_ms,
         )
 
     def remember(self, rule: PermissionRule, scope: Literal["session", "workspace"]) -> None:
@@ -102,9 +108,7 @@ def _decided(answer: ApprovalAnswer) -> RuleDecision:
     return "deny" if answer.decision in ("deny", "denyAndStop") else "allow"
 
 
-def _outcome(invocation: ToolInvocation | None) -> CallOutcome:
-    if invocation is None:
-        return "cancelled"
+def _outcome(invocation: ToolInvocation) -> CallOutcome:
     if invocation.error is not None and invocation.error.kind == "permissionDenied":
         return "denied"
     return "failed" if invocation.is_error else "ok"
