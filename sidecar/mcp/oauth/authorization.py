@@ -84,6 +84,7 @@ class OAuthAuthorization:
         _sent.set(_Sent(self, grant.tokens.access_token if grant else None, nonce))
         if grant is None:
             return {}
+        self._source.note_use()
         token = grant.tokens.access_token
         if grant.dpop is None:
             return {"authorization": f"Bearer {token}"}

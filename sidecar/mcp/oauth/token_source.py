@@ -95,6 +95,12 @@ class TokenSource:
         self._http = AuthorizationHttp(url)
         self._attempts = Attempts()
         self._refused: tuple[dict[str, str], TokenRefused] | None = None
+        self._uses_since_renewal: int | None = None
+
+    def note_use(self) -> None:
+        """Told of each request that is sent with the tokens."""
+        if self._uses_since_renewal is not None:
+            self._uses_since_renewal += 1
 
     @property
     def is_renewal_due(self) -> bool:
@@ -166,7 +172,15 @@ class TokenSource:
         if is_news and not tokens.are_due:
             self.grant = grant
             return True
-        return tokens.refresh_token is not None and await self._refresh(grant)
+        if tokens.refresh_token is None or self._is_renewal_vain:
+            return False
+        return await self._refresh(grant)
+
+    @property
+    def _is_renewal_vain(self) -> bool:
+        """Whether renewed tokens were refused as soon as they were used: others of their kind will be, too."""
+        uses = self._uses_since_renewal
+        return self.grant is not None and not self.grant.is_seasoned and uses is not None and uses <= 1
 
     async def _refresh(self, grant: Grant) -> bool:
         """Renews tokens without a person; false where the server wants one (RFC 6749, 6)."""
@@ -185,10 +199,13 @@ class TokenSource:
             try:
                 answer = await self._endpoint(grant.guarded, grant.client).ask(form, dpop=grant.dpop)
             except TokenRefused as refusal:
+                if refusal.code in PASSING_CODES:
+                    raise
                 logger.info("a refresh token of server %r is not good any more: %s", self._name, refusal.code)
                 await self._store.keep_tokens(place, None)
                 return False
             await self._receive(grant.guarded, grant.client, answer, old=grant.tokens, dpop=grant.dpop)
+            self._uses_since_renewal = 0
             return True
 
     # New tokens -----------------------------------------------------------------------------------------
@@ -210,6 +227,7 @@ class TokenSource:
                 code = await self._visit(request, listener)
             answer = await self._endpoint(guarded, client).ask(request.code_form(code), dpop=dpop)
             await self._receive(guarded, client, answer, scopes=scopes, dpop=dpop)
+            self._uses_since_renewal = None
         except OSError as error:
             where = configured_redirect(self._options) or "127.0.0.1"
             raise AuthorizationFailure(f"the browser cannot come back to {where}: {error.strerror}") from None

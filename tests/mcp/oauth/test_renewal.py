@@ -138,6 +138,18 @@ async def test_a_refusal_to_renew_early_is_no_reason_to_bother_anybody(
     assert grants(issuer)[-1] == "refresh" and len(browser.pages) == 1
 
 
+async def test_renewed_tokens_that_are_refused_at_once_lead_to_a_new_sign_in(
+    issuer: AuthorizationServer, guarded: GuardedServer, browser: Browser, open_caller: OpenCaller
+) -> None:
+    """As where a server comes to want tokens that are bound to a key, which no refresh makes of those it has."""
+    client = await open_caller()
+    await client.call()
+    issuer.binds_tokens = guarded.is_dpop = True
+    issuer.metadata["dpop_signing_alg_values_supported"] = ["ES256"]
+    assert await client.call() == 200
+    assert grants(issuer) == ["code", "refresh", "code"] and len(browser.pages) == 2
+
+
 async def test_without_a_refresh_token_somebody_signs_in_again(
     issuer: AuthorizationServer, browser: Browser, open_caller: OpenCaller
 ) -> None:
