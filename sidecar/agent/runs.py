@@ -53,8 +53,6 @@ class Run:
     log: RunLog
     cancellation: CancellationToken = field(factory=CancellationToken)
     steering: Steering = field(factory=Steering)
-    status: RunStatus = "running"
-    stop_reason: StopReason = "error"
     failure: StoreError | None = None
     turns: int = 0
     task: asyncio.Task[RunResult] | None = None
@@ -88,7 +86,6 @@ class Run:
 
     def end(self, status: RunStatus, stop_reason: StopReason) -> None:
         """Writes down how it ended. Where the store has failed, whoever next looks at the session does that."""
-        self.status, self.stop_reason = status, stop_reason
         conversation = self.cycle.conversation
         if self.failure is not None:
             return

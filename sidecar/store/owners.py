@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from sidecar.store.database import Database
+from sidecar.store.errors import StoreError
 
 FURTHEST = 2**30
 """No number is ever as large."""
@@ -28,10 +29,20 @@ class Owners:
         """Ours; taken when it is first asked for, and no other sidecar ever has it again."""
         if self._number is None:
             with self._database.transaction():  # Nobody sees the number before its byte is locked.
-                self._number = self._database.insert("INSERT INTO owners (pid) VALUES (?)", os.getpid())
+                number = self._database.insert("INSERT INTO owners (pid) VALUES (?)", os.getpid())
                 if self._file is not None:
-                    _hold(self._descriptor(), self._number)
+                    self._hold(self._file, number)
+            self._number = number
         return self._number
+
+    def _hold(self, file: Path, number: int) -> None:
+        try:
+            _hold(self._descriptor(), number)
+        except OSError as error:
+            raise StoreError(
+                f"{file} cannot be locked: {error.strerror or error}; name another file by store.path",
+                path=str(file),
+            ) from None
 
     def is_alive(self, number: int | None) -> bool:
         """Whether another sidecar with this number runs; our own has no other."""
