@@ -173,14 +173,13 @@ class Connection:
         """Takes in what the server sends until it ends; then fails whatever still waits. Runs as a task."""
         try:
             while self._ending is None and (received := await self._transport.receive()):
+                await self._room_for_reports()
                 for item in received:
                     if isinstance(item, bytes) and envelope.is_long(item):
                         self._take_all(await asyncio.to_thread(envelope.read_line, item))
                     else:
                         self._take_item(item)
-                if self._crowded is not None:
-                    await self._crowded.room()
-                    self._crowded = None
+                await self._room_for_reports()
             if self._ending is None:
                 self.end(await self._transport.why_ended())
         finally:
@@ -279,6 +278,18 @@ class Connection:
             self.notify("notifications/cancelled", {"requestId": pending.id, "reason": reason})
 
     # Receiving ------------------------------------------------------------------------------------------
+
+    def take_at_once(self, line: Line) -> bool:
+        """Takes a line that `read` is waiting for, unless that would take long or somebody is not ready for it."""
+        if envelope.is_long(line) or self._crowded is not None:
+            return False
+        self._take_item(line)
+        return self._ending is None  # What ends it has to wake `read` as well.
+
+    async def _room_for_reports(self) -> None:
+        if self._crowded is not None:
+            await self._crowded.room()
+            self._crowded = None
 
     def _take_item(self, item: Line | FailedRequest) -> None:
         if isinstance(item, FailedRequest):

@@ -63,6 +63,8 @@ class Life:
             on_notification=on_notification,
             paused_secs=paused_secs,
         )
+        if isinstance(transport, ServerProcess):
+            transport.hand_over(connection.take_at_once)
         return cls(start.server, transport, connection)
 
     @property

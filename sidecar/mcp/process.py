@@ -8,7 +8,7 @@ started is ended with it.
 import asyncio
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from sidecar.mcp.config import Launch
@@ -100,6 +100,18 @@ class ServerProcess:
     def speaks(self, revision: str) -> None:
         """All revisions look alike on a pipe."""
 
+    def hand_over(self, take: Callable[[Line], bool]) -> None:
+        """Gives lines to `take` as they come; one that it does not take waits for `receive`, with all behind it.
+
+        That spares each answer a turn of the loop, a tenth of the time of a call.
+        """
+
+        def take_at_once(line: Line) -> bool:
+            self._writes_at_once = True
+            return take(line)
+
+        self._pipes.take_at_once = take_at_once
+
     async def receive(self) -> Sequence[Line]:
         """The lines that have come; none once stdout has ended."""
         lines = await self._pipes.lines()
@@ -186,6 +198,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._stdout: asyncio.ReadTransport | None = None
         self._is_paused = False
         self._is_wanted = True
+        self.take_at_once: Callable[[Line], bool] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         process = cast(asyncio.SubprocessTransport, transport)
@@ -210,7 +223,7 @@ class _Pipes(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
             self._tail.add(data)
-        elif self._is_wanted and (lines := self._splitter.feed(data)):
+        elif self._is_wanted and (lines := self._not_taken(self._splitter.feed(data))):
             self._lines += lines
             self._unread_bytes += len(data)
             self._wake()
@@ -231,6 +244,16 @@ class _Pipes(asyncio.SubprocessProtocol):
         if not self.exited.done():
             self.exited.set_result(None)
         self._end_soon("stdout")
+
+    def _not_taken(self, lines: list[Line]) -> list[Line]:
+        """What is left for `lines`, which has to be waiting: else it has others to take first."""
+        take = self.take_at_once
+        if take is None or self._lines or self._waiter is None or self._waiter.done():
+            return lines
+        for number, line in enumerate(lines):
+            if not take(line):
+                return lines[number:]
+        return []
 
     def _end_soon(self, lost: str) -> None:
         """Ends the stream, but not before what is still in the pipe was read."""

@@ -477,11 +477,11 @@ async def test_what_the_transport_could_not_carry_fails_alone(talk: Talk) -> Non
 async def test_others_go_on_while_a_long_answer_is_read(talk: Talk) -> None:
     request = talk.asks()
     sent = await talk.wire.sent()
-    rows = [{"number": number, "name": "row"} for number in range(200_000)]
+    rows = [{"number": number, "name": "row"} for number in range(40_000)]
     talk.wire.answers(sent["id"], rows=rows)
     turns = 0
     while not request.done():
         await asyncio.sleep(0)
         turns += 1
     assert await outcome(request) == {"rows": rows}
-    assert turns > 20
+    assert turns > 5, "read in one go, there are two"
