@@ -18,8 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 import httpx  # noqa: E402  the project is found once its folder is known
 
-from sidecar import McpClient, ToolError  # noqa: E402
-from sidecar.mcp.config import HttpServer  # noqa: E402
+from sidecar import HttpServer, McpClient, ToolError  # noqa: E402
 from sidecar.mcp.duties import Duties, Offers  # noqa: E402
 from sidecar.mcp.elicitation import InputAnswer, InputQuestion  # noqa: E402
 from sidecar.mcp.oauth.authorization import OAuthAuthorization  # noqa: E402
