@@ -5,7 +5,6 @@ first still waits; nothing else is merged, and nothing is dropped.
 """
 
 import asyncio
-import json
 import re
 from collections import deque
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from sidecar.protocol.events import AgentEvent, AssistantReasoningDelta, Assista
 from sidecar.protocol.messages import AgentEventParams
 from sidecar.protocol.values import JsonObject
 from sidecar.server.framing import frame
+from sidecar.server.json_text import to_json
 from sidecar.server.pipes import Writer
 
 HIGH_WATER_BYTES = 1024 * 1024
@@ -35,8 +35,6 @@ _ENTRY_BYTES = 200
 
 DELTAS = (AssistantTextDelta, AssistantReasoningDelta)
 DELTA_TYPES = frozenset(delta.type for delta in DELTAS)
-
-_to_json = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
 
 _SURROGATES = re.compile(r"(\\u(?:d[89ab]..\\ud[c-f]..|(?!d[89a-f])....)|\\[^u])|\\u....")
 """Every escape of JSON; the group takes all but half a pair of surrogates, which many hosts refuse to read."""
@@ -255,7 +253,7 @@ def _delta_size(event: AgentEvent) -> int:
 
 
 def _framed(message: JsonObject) -> bytes:
-    return _framed_text(_to_json(message))
+    return _framed_text(to_json(message))
 
 
 def _framed_text(text: str) -> bytes:
@@ -267,10 +265,10 @@ def _framed_text(text: str) -> bytes:
 def _event_framed(params: AgentEventParams) -> bytes:
     # Joined from texts: what comes before the number is the same for all events of a run, and half of the work.
     beginning = _event_beginning(params.session_id, params.run_id)
-    return _framed_text(f'{beginning}{params.seq},"event":{_to_json(encode(params.event))}}}}}')
+    return _framed_text(f'{beginning}{params.seq},"event":{to_json(encode(params.event))}}}}}')
 
 
 @lru_cache(maxsize=64)
 def _event_beginning(session_id: str, run_id: str) -> str:
     message = {"jsonrpc": "2.0", "method": "agent/event", "params": {"sessionId": session_id, "runId": run_id}}
-    return f'{_to_json(message)[:-2]},"seq":'
+    return f'{to_json(message)[:-2]},"seq":'
