@@ -82,6 +82,8 @@ class Run:
                 log.error("run %s ends: %s", self.run_id, error.message)
                 self.failure = error
                 self.cancel("the store failed")
+                if isinstance(event.event, RunCompleted):
+                    return False  # It says another end than this; `telling` has another go.
         return isinstance(event.event, CLOSING)
 
     def end(self, status: RunStatus, stop_reason: StopReason) -> None:
@@ -99,12 +101,14 @@ class Run:
         """`emit`, which tells of the store's failure where it has ended the run."""
 
         async def tell(event: AgentEvent) -> None:
+            had_failed = self.failure is not None
+            if not (isinstance(event, RunCompleted) and had_failed):
+                await emit(event)
             if isinstance(event, RunCompleted) and self.failure is not None:
-                failure = self.failure
-                data = {"kind": failure.kind, **failure.data, "turns": self.turns}
-                error = EventError(code=failure.code, message=failure.message, data=data)
-                event = evolve(event, stop_reason="error", error=error)
-            await emit(event)
+                self.failure.data["turns"] = self.turns
+                data = {"kind": self.failure.kind, **self.failure.data}
+                error = EventError(code=self.failure.code, message=self.failure.message, data=data)
+                await emit(evolve(event, stop_reason="error", error=error))
 
         return tell
 

@@ -294,11 +294,12 @@ class Sessions:
         stop_reason: StopReason = "error"
         try:
             result = await run.cycle.run(request.messages, request.settings, scope, run.steering, request.prepare)
+            if run.failure is not None:
+                raise run.failure
             stop_reason = result.stop_reason
             return result
         except asyncio.CancelledError:
             if run.failure is not None:
-                run.failure.data["turns"] = run.turns
                 raise run.failure from None
             stop_reason = "cancelled"
             raise
