@@ -283,6 +283,7 @@ class McpHttpServer:
         task = asyncio.create_task(self._serve(reader, writer))
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
+        task.add_done_callback(lambda task: writer.transport.abort())
 
     async def _serve(self, reader: "_Reader", writer: asyncio.StreamWriter) -> None:
         try:
@@ -300,9 +301,6 @@ class McpHttpServer:
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # The client went away; `disconnected` tells the test.
         finally:
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                writer.transport.abort()
             await self._told()
 
     async def _note(self, seen: Seen) -> None:
