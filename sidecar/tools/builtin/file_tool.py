@@ -20,6 +20,14 @@ VERSION: JsonObject = {
     "description": "The version that read_file gave; the call is refused when the file has changed since",
 }
 
+INCLUDE_IGNORED: JsonObject = {"type": "boolean", "description": "Also what .gitignore names. Default false"}
+
+
+def limit(default: int, most: int, of_what: str) -> JsonObject:
+    """A parameter for how much is given at most."""
+    said = f"The most {of_what} to give. Default {default}"
+    return {"type": "integer", "minimum": 1, "maximum": most, "description": said}
+
 
 class PlaceTool(BaseTool):
     """A tool that works on one path of the workspace. A remembered approval keeps the path."""

@@ -5,7 +5,7 @@ from typing import ClassVar
 from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
 from sidecar.tools.base import ToolContext
-from sidecar.tools.builtin.file_tool import PATH, FileTool, parameters
+from sidecar.tools.builtin.file_tool import INCLUDE_IGNORED, PATH, FileTool, limit, parameters
 from sidecar.tools.workspace import Place, Spot
 
 DEFAULT_LIMIT = 200
@@ -29,13 +29,8 @@ class FindFiles(FileTool):
             "description": "A glob. Without a / it is of names at any depth, else of paths below `path`",
         },
         path={**PATH, "description": "The folder to search. Default: the first workspace folder"},
-        includeIgnored={"type": "boolean", "description": "Also what .gitignore names. Default false"},
-        limit={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": MAX_LIMIT,
-            "description": f"The most files to name. Default {DEFAULT_LIMIT}",
-        },
+        includeIgnored=INCLUDE_IGNORED,
+        limit=limit(DEFAULT_LIMIT, MAX_LIMIT, "files"),
     )
     required_permissions = (Permission.READ,)
     idempotent = True
@@ -44,7 +39,7 @@ class FindFiles(FileTool):
     def run(self, place: Place, args: JsonObject, ctx: ToolContext) -> ToolResult:
         from sidecar.tools.builtin.tree import Glob, walk  # noqa: PLC0415
 
-        limit = int(args.get("limit", DEFAULT_LIMIT))
+        most = int(args.get("limit", DEFAULT_LIMIT))
         try:
             glob = Glob(args["pattern"])
         except ValueError as error:
@@ -58,12 +53,12 @@ class FindFiles(FileTool):
 
         walked = walk(place, visit, with_ignored=args.get("includeIgnored", False))
         found.sort()
-        files = [place.shown_below(path) for path in found[:limit]]
+        files = [place.shown_below(path) for path in found[:most]]
         data = {
             "path": place.shown,
             "files": files,
             "total": len(found),
-            "truncated": len(found) > limit,
+            "truncated": len(found) > most,
             **({"unreadableFolders": walked.unreadable} if walked.unreadable else {}),
         }
         return ToolResult.success(data, content=(TextBlock(text=_told(files, len(found))),))

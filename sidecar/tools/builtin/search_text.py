@@ -9,7 +9,7 @@ from typing import ClassVar
 from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
 from sidecar.tools.base import ToolContext, ToolOutput
-from sidecar.tools.builtin.file_tool import PATH, PlaceTool, parameters, told
+from sidecar.tools.builtin.file_tool import INCLUDE_IGNORED, PATH, PlaceTool, limit, parameters, told
 from sidecar.tools.builtin.found import Match
 from sidecar.tools.threads import in_thread
 
@@ -37,13 +37,8 @@ class SearchText(PlaceTool):
         literal={"type": "boolean", "description": "The pattern is plain text. Default false"},
         ignoreCase={"type": "boolean", "description": "Default false"},
         contextLines={"type": "integer", "minimum": 0, "maximum": 20, "description": "Lines around. Default 0"},
-        includeIgnored={"type": "boolean", "description": "Also what .gitignore names. Default false"},
-        limit={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": MAX_LIMIT,
-            "description": f"The most matches to give. Default {DEFAULT_LIMIT}",
-        },
+        includeIgnored=INCLUDE_IGNORED,
+        limit=limit(DEFAULT_LIMIT, MAX_LIMIT, "matches"),
     )
     required_permissions = (Permission.READ,)
     idempotent = True
@@ -53,7 +48,7 @@ class SearchText(PlaceTool):
         from sidecar.tools.builtin.searching import SearchError, search_tree  # noqa: PLC0415
 
         place = await in_thread(self.permitted_place, args, ctx)
-        limit = int(args.get("limit", DEFAULT_LIMIT))
+        most = int(args.get("limit", DEFAULT_LIMIT))
         try:
             found = await search_tree(place, args, lambda: ctx.cancellation.cancelled)
         except SearchError as error:
@@ -62,10 +57,10 @@ class SearchText(PlaceTool):
             return told(error, place.shown)
         matches = [
             _described(match, place.shown_below(match.path) if match.path else place.shown)
-            for match in found.matches[:limit]
+            for match in found.matches[:most]
         ]
         total = len(found.matches)
-        is_cut = total > limit or not found.is_complete
+        is_cut = total > most or not found.is_complete
         data = {"path": place.shown, "matches": matches, "total": total, "truncated": is_cut}
         return ToolResult.success(data, content=(TextBlock(text=_told(matches, total)),))
 

@@ -69,7 +69,7 @@ class _Rules:
         for pattern in self._spec.patterns:
             if pattern.regex is None:
                 continue
-            expression = _NAMED_GROUP.sub("(?:", pattern.regex.pattern)
+            expression = _plain(pattern)
             is_of_name = expression.startswith(_ANY_DEPTH) and "/" not in str(pattern.pattern).rstrip("/ ")
             (of_names if is_of_name else of_paths).append(expression.removeprefix(_ANY_DEPTH * is_of_name))
         self._mentions_name, self._mentions_path = _one_of(of_names), _one_of(of_paths)
@@ -95,6 +95,12 @@ def _patterns(line: str) -> Sequence[GitIgnoreSpecPattern]:
         return [GitIgnoreSpecPattern(line)]
     except ValueError:
         return ()
+
+
+def _plain(pattern: GitIgnoreSpecPattern) -> str:
+    """The library's expression, fit to be one of several."""
+    assert pattern.regex is not None, "what is no comment has one"
+    return _NAMED_GROUP.sub("(?:", pattern.regex.pattern)
 
 
 def _one_of(expressions: list[str]) -> re.Pattern[str]:
@@ -258,13 +264,14 @@ class Glob:
 
     def __init__(self, glob: str) -> None:
         lines = _alternatives(glob)
-        self._spec = GitIgnoreSpec.from_lines([f"\\{line}" if line[:1] in ("!", "#") else line for line in lines])
+        patterns = [GitIgnoreSpecPattern(f"\\{line}" if line[:1] in ("!", "#") else line) for line in lines]
+        self._wanted = _one_of([_plain(pattern) for pattern in patterns if pattern.regex is not None])
         self.names = None if any("/" in line for line in lines) else tuple(sorted(lines))
         """The alternatives, where all are of names."""
 
     def matches(self, path: str) -> bool:
         """Whether a path below the start of a walk is wanted."""
-        return self._spec.match_file(path)
+        return self._wanted.match(path) is not None
 
 
 def _alternatives(glob: str) -> list[str]:
