@@ -68,8 +68,8 @@ class Listener:
                     head = await reader.readuntil(b"\r\n\r\n")
                     writer.write(self._answer(head))
                     await writer.drain()
-        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # Not a browser, or one that has thought better of it.
+        except (TimeoutError, ConnectionError, EOFError, asyncio.LimitOverrunError, ValueError):
+            pass  # Not a browser, or one that has thought better of it. ValueError is for what is no address.
         finally:
             self._visitors -= 1
             writer.close()

@@ -49,6 +49,8 @@ async def test_one_visit_is_taken_and_the_address_is_closed_after_it() -> None:
         (get("/callback?code=x", "HEAD"), b"405"),
         (b"\x16\x03\x01hello\r\n\r\n", b"404"),
         (b"GET\r\n\r\n", b"404"),
+        (get("http://["), b""),
+        (get(f"/callback?{'&'.join(f'a{n}=1' for n in range(200))}"), b""),
     ],
 )
 async def test_whatever_else_knocks_is_turned_away_and_the_visit_still_comes(
