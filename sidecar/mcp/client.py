@@ -144,7 +144,7 @@ class Client:
             server=self.name,
             duties=self._duties,
             reopen=self._reopen,
-            on_renewed=self._tools_changed,
+            on_renewed=self._renewed,
         )
         self._listen(self._conversation, {})
 
@@ -260,6 +260,12 @@ class Client:
 
     async def _reopen(self, opened: Opened) -> Session:
         return await self._opening(opened.life.server, opened.verdict).open_again(opened.life)
+
+    def _renewed(self) -> None:
+        """Another session: the server may have been replaced by one that has other tools, or is of another era."""
+        if self._conversation is not None and self._listening is None:
+            self._listen(self._conversation, {})
+        self._tools_changed()
 
     async def _stop_listening(self) -> None:
         if self._listening is not None:

@@ -18,7 +18,7 @@ from sidecar.mcp.pending import Heard
 from sidecar.mcp.progress import OnProgress
 from sidecar.mcp.session import COMPLETE, Session, object_or_none
 from sidecar.mcp.transport import SessionLostError, needs_authorization
-from sidecar.protocol.errors import SidecarError, ToolError
+from sidecar.protocol.errors import ToolError
 from sidecar.protocol.values import JsonObject
 
 MAX_ROUNDS = 10
@@ -62,6 +62,7 @@ class Conversation:
         self._duties = duties
         self._reopen = reopen
         self._on_renewed = on_renewed
+        self._is_lost = False
         self._renewing = asyncio.Lock()
 
     async def request(
@@ -82,16 +83,17 @@ class Conversation:
         send = partial(connection.request, timeout_secs=timeout_secs, on_progress=on_progress, headers=headers)
         request = _Request(method, params, send)
         session = self.session
-        try:
-            return await self._result(session, request)
-        except SessionLostError:
-            pass
-        except ServerRefusalError as refusal:
-            if not session.is_modern or refusal.code != UNSUPPORTED_VERSION:
+        if not self._is_lost:
+            try:
+                return await self._result(session, request)
+            except SessionLostError:
+                pass
+            except ServerRefusalError as refusal:
+                if not session.is_modern or refusal.code != UNSUPPORTED_VERSION:
+                    raise
+            except ToolError as error:
+                self._note(error)
                 raise
-        except ToolError as error:
-            self._note(error)
-            raise
         return await self._result(await self._renewed(session), request)
 
     async def listen(self, wanted: JsonObject, heard: Heard) -> None:
@@ -169,14 +171,19 @@ class Conversation:
     # A session ------------------------------------------------------------------------------------------
 
     async def _renewed(self, lost: Session) -> Session:
-        """Another session for one that was lost: one for all requests that have lost it."""
+        """Another session for one that was lost: one for all requests that have lost it.
+
+        Where that fails the request fails with it, and the next one tries again: a server may be away for a while.
+        """
         async with self._renewing:
             if self.session is lost:
+                self._is_lost = True
                 try:
                     self.session = await self._reopen(Opened(self.life, lost))
-                except SidecarError as error:
-                    self.life.connection.end("lost its session and opened no other")
-                    raise error
+                except ToolError as error:
+                    self._note(error)
+                    raise
+                self._is_lost = False
                 self._on_renewed()
             return self.session
 

@@ -143,7 +143,14 @@ class Opening:
 
     async def _open_again(self, life: Life) -> Opened:
         found = None if self._known == "legacy" else await self._discovered(life)
-        return found or Opened(life, await self._initialized(life))
+        if found is not None:
+            return found
+        try:
+            return Opened(life, await self._initialized(life))
+        except (HttpStatusError, ServerRefusalError):
+            if self._known != "legacy" or (found := await self._discovered(life)) is None:
+                raise
+            return found
 
     async def _discovered(self, life: Life) -> Opened | None:
         """The way in for a modern server; None for another."""

@@ -141,6 +141,25 @@ async def test_a_modern_server_tells_of_changes_on_the_stream_of_a_subscription_
     assert server.all("GET") == []
 
 
+async def test_a_server_that_was_replaced_by_a_modern_one_is_talked_to_in_its_era() -> None:
+    async with McpHttpServer() as server, http_client(server) as client:
+        assert words_of(await client.call_tool("echo", {"text": "old"})) == "old"
+        server.eras = ("modern", "sse")  # The second answers what belongs to a session as if that were lost.
+        assert words_of(await client.call_tool("echo", {"text": "new"})) == "new"
+        assert client.protocol_version == "2026-07-28"
+        await server.received("subscriptions/listen")
+
+
+async def test_a_server_that_is_away_while_its_session_is_lost_is_used_again_when_it_is_back() -> None:
+    async with McpHttpServer() as server, http_client(server) as client:
+        server.sessions.clear()
+        server.eras = ("sse",)
+        with pytest.raises(ToolError, match="HTTP 404"):
+            await client.call_tool("echo", {})
+        server.eras = ("legacy",)
+        assert words_of(await client.call_tool("echo", {"text": "back"})) == "back"
+
+
 # Who we are ---------------------------------------------------------------------------------------------
 
 
