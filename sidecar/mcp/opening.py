@@ -93,9 +93,7 @@ class Opening:
             kept = opened.life
             return opened
         finally:
-            for life in self._lives:
-                if life is not kept:
-                    await life.close()
+            await asyncio.gather(*(life.close() for life in self._lives if life is not kept))
 
     async def open_again(self, life: Life) -> Session:
         """A new session in the same life, for one that was lost. Raises as `open` does."""
