@@ -10,6 +10,7 @@ from sidecar.permissions.model import PermissionDecision
 from sidecar.permissions.rules import described, rule_for, rule_matches
 from sidecar.protocol.events import ApprovalDecision, DecidedBy
 from sidecar.protocol.messages import ApprovalOption, PermissionRule
+from sidecar.protocol.printable import printable
 from sidecar.protocol.values import JsonObject, ToolCall
 from sidecar.tools.base import BaseTool
 
@@ -117,7 +118,7 @@ def allows(rule: PermissionRule, call: ToolCall, rule_arguments: JsonObject) -> 
 
 def _title(call: ToolCall) -> str:
     """One line: the tool, and its arguments as far as they are short."""
-    told = ", ".join(f"{name}: {_briefly(value)}" for name, value in call.input.items())
+    told = ", ".join(f"{printable(name)}: {_briefly(value)}" for name, value in call.input.items())
     line = f"Run {call.tool_name}" + (f" with {told}" if told else "")
     return f"{_shortened(line, LONGEST_TITLE_CHARS)}?"
 
@@ -125,13 +126,13 @@ def _title(call: ToolCall) -> str:
 def _briefly(value: object) -> str:
     # Escaped, so that no line break or change of writing direction rearranges what a person reads.
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _shortened("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text), 60)
+    return _shortened(printable(text), 60)
 
 
 def _options(rule: PermissionRule | None, session_id: str | None) -> tuple[ApprovalOption, ...]:
     options = [ApprovalOption(decision="allowOnce", label="Allow once")]
     if rule is not None:
-        kept = _shortened(described(rule), LONGEST_LABEL_CHARS)
+        kept = _shortened(printable(described(rule)), LONGEST_LABEL_CHARS)
         if session_id is not None:
             label = f"Allow for this session: {kept}"
             options.append(ApprovalOption(decision="allowSession", label=label, rule=rule))

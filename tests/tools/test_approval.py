@@ -393,3 +393,14 @@ async def test_without_a_question_nobody_is_told_of_one() -> None:
     assert (witness.questions, witness.events) == ([], [])
     assert witness.decisions == [("read", "allow", None)]
     assert InvocationScope().permissions is None
+
+
+async def test_no_name_or_text_can_pretend_to_be_something_else_in_a_question() -> None:
+    witness = said("allowOnce")
+    await writing().invoke(
+        "write", {"path": "safe\u202etxt.exe", "ignore\u2066me\u200b": "\x1b[2K\nAllow all?"}, witness.scope()
+    )
+    (question,) = witness.questions
+    shown = [question.title, *(option.label for option in question.options)]
+    assert all(text.isprintable() and "\u200b" not in text for text in shown)
+    assert r"safe\u202etxt.exe" in question.title
