@@ -4,7 +4,7 @@ from sidecar.permissions.model import Permission
 from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
 from sidecar.tools.base import ToolContext
 from sidecar.tools.builtin.changing import RefusedChangeError, change_file, file_at
-from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, parameters
+from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, link_to, parameters
 from sidecar.tools.builtin.text_file import TextFile
 from sidecar.tools.builtin.unified_diff import DiffError, applied, unified_diff
 from sidecar.tools.threads import in_thread
@@ -63,7 +63,7 @@ class EditFile(FileTool):
         diff = unified_diff(changed.before.text, changed.after, place.shown)
         data = {**changed.described(place), "diff": diff, **({} if count is None else {"replacements": count})}
         head = f"{place.shown} was changed and is version {changed.version} now"
-        return ToolResult.success(data, content=(TextBlock(text=f"{head}\n{diff}"),))
+        return ToolResult.success(data, content=(TextBlock(text=f"{head}\n{diff}"), link_to(place)))
 
 
 def edited(file: TextFile, args: JsonObject, path: str) -> tuple[str, int | None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sidecar.protocol.errors import ToolError
-from sidecar.protocol.values import JsonObject, ToolKind, ToolResult
+from sidecar.protocol.values import JsonObject, ResourceLinkBlock, ToolKind, ToolResult
 from sidecar.tools.base import BaseTool, ToolContext, ToolOutput
 from sidecar.tools.threads import in_thread
 from sidecar.tools.workspace import Place, Workspace, became_another
@@ -72,6 +72,11 @@ class FileTool(PlaceTool):
             return self.run(place, args, ctx)
         except OSError as error:
             return told(error, place.shown)
+
+
+def link_to(place: Place) -> ResourceLinkBlock:
+    """A link to a file that a host can open."""
+    return ResourceLinkBlock(uri=place.path.as_uri(), name=place.shown)
 
 
 def told(error: OSError, path: str) -> ToolResult:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from sidecar.permissions.model import Permission
-from sidecar.protocol.values import JsonObject, ToolResult
+from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
 from sidecar.tools.base import ToolContext
-from sidecar.tools.builtin.file_tool import PATH, FileTool, parameters
+from sidecar.tools.builtin.file_tool import PATH, FileTool, link_to, parameters
 from sidecar.tools.builtin.text_file import locked
 from sidecar.tools.threads import in_thread
 from sidecar.tools.workspace import Place, Spot, Workspace, became_another, spot_of
@@ -59,7 +59,9 @@ class Move(FileTool):
                 return refusal
             if refusal := _renamed(source, spot, target):
                 return refusal
-        return ToolResult.success({"path": place.shown, "to": target.shown})
+        said = f"{place.shown} is {target.shown} now"
+        data = {"path": place.shown, "to": target.shown}
+        return ToolResult.success(data, content=(TextBlock(text=said), link_to(target)))
 
     def _target(self, args: JsonObject, workspace: tuple[Path, ...]) -> Place:
         return Workspace(workspace).place(args["to"], follow=False)

@@ -1,10 +1,10 @@
 """`write_file`: a file with this content, in one step, on condition of its version where one is given."""
 
 from sidecar.permissions.model import Permission
-from sidecar.protocol.values import JsonObject, ToolResult
+from sidecar.protocol.values import JsonObject, TextBlock, ToolResult
 from sidecar.tools.base import ToolContext
 from sidecar.tools.builtin.changing import RefusedChangeError, change_file, file_at
-from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, parameters
+from sidecar.tools.builtin.file_tool import PATH, VERSION, FileTool, link_to, parameters
 from sidecar.tools.builtin.text_file import TextFile
 from sidecar.tools.builtin.unified_diff import unified_diff
 from sidecar.tools.threads import in_thread
@@ -42,9 +42,9 @@ class WriteFile(FileTool):
             )
         except RefusedChangeError as refusal:
             return refusal.result()
-        return ToolResult.success(
-            {**changed.described(place), "bytes": changed.size_bytes, "created": changed.before is None}
-        )
+        data = {**changed.described(place), "bytes": changed.size_bytes, "created": changed.before is None}
+        said = f"{place.shown} was written, {changed.size_bytes} bytes, and is version {changed.version} now"
+        return ToolResult.success(data, content=(TextBlock(text=said), link_to(place)))
 
 
 def _before(place: Place, ctx: ToolContext) -> TextFile | None:
