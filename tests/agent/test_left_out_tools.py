@@ -55,6 +55,13 @@ async def test_nor_does_one_whose_schema_the_provider_cannot_take() -> None:
     assert (failed.value.kind, failed.value.tool, tools.ran) == ("notFound", "odd", [])
 
 
+async def test_a_name_that_nobody_has_is_not_likened_to_one_that_was_left_out() -> None:
+    tools = Tools(last="odd_one", parameters={"type": "string"}, count=1)
+    async with talk(calls(("odd_ones", {}))) as spoken:
+        with pytest.raises(ToolError, match=r"there is no tool 'odd_ones'$"):
+            await spoken.cycle.submit_with_tools("go", tools.registry)
+
+
 async def test_a_replayed_run_leaves_out_what_the_recorded_one_left_out(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     script = calls(("t128", {})), says("I see.")
