@@ -6,12 +6,12 @@ seen is every frame that the dead process got out.
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
-from sidecar_client import ClientError, Run, Sidecar
+from sidecar_client import ClientError, Sidecar
 
 from tests.harness.data_home import new_data_home
 from tests.harness.host import clean_environment
@@ -19,8 +19,11 @@ from tests.harness.model_server import Reply, ScriptedModel, SeenRequest, calls,
 
 Json = dict[str, Any]
 
-LONGEST_LIFE_SECS = 0.4
-"""After a submit; by then most runs are over, and the kill meets a sidecar at rest."""
+MOST_EVENTS = 16
+"""The kill comes after one of so many events; a run that has fewer is killed when it is over."""
+
+AFTERWARDS_SECS = 0.05
+"""And so long after it, at most."""
 
 WORDS = "the sidecar is killed while it works and nothing that was seen may be lost "
 
@@ -66,6 +69,7 @@ class KillTest:
         }
         self._model = model
         self._before: Seen | None = None
+        self._kill: Callable[[], None] = lambda: None
 
     async def round(self) -> None:
         """One process, from its start to its violent end."""
@@ -87,7 +91,8 @@ class KillTest:
             await self._look(sidecar, self._before)
 
     async def _approve(self, question: Json) -> Any:
-        if self._chance.random() < 0.3:
+        if self._chance.random() < 0.5:
+            self._kill_soon()
             await asyncio.Event().wait()  # The kill comes while the question is open.
         return self._chance.choice(["allowOnce", "allowOnce", "deny"])
 
@@ -98,15 +103,24 @@ class KillTest:
             session_id = self._before.session_id
         else:
             session_id = (await sidecar.request("session/create"))["sessionId"]
+        self._kill = sidecar.kill
         run = sidecar.submit(prompt, session_id=session_id)
         seen = Seen(run_id=run.run_id, session_id=session_id, prompt=prompt)
-        reading = asyncio.create_task(_read(run, seen))
-        killing = asyncio.get_running_loop().call_later(self._chance.uniform(0, LONGEST_LIFE_SECS), sidecar.kill)
-        await reading
-        if sidecar.status is None:
-            killing.cancel()
-            sidecar.kill()
+        last = self._chance.randint(0, MOST_EVENTS)
+        if last == 0:
+            self._kill_soon()
+        try:
+            async for notification in run.notifications():
+                seen.events.append(notification)
+                if len(seen.events) == last:
+                    self._kill_soon()
+        except ClientError:
+            pass  # It was killed.
+        sidecar.kill()
         return seen
+
+    def _kill_soon(self) -> None:
+        asyncio.get_running_loop().call_later(self._chance.uniform(0, AFTERWARDS_SECS), self._kill)
 
     async def _look(self, sidecar: Sidecar, seen: Seen) -> None:
         kept = (await sidecar.request("session/events", {"sessionId": seen.session_id, "runId": seen.run_id}))[
@@ -121,14 +135,6 @@ class KillTest:
         if last.get("stopReason") != "stop" or self._model.faults:
             self.tally.losses.append(f"round {self.tally.rounds}: not accepted: {last} {self._model.faults}")
             self._model.faults.clear()
-
-
-async def _read(run: Run, seen: Seen) -> None:
-    try:
-        async for notification in run.notifications():
-            seen.events.append(notification)
-    except ClientError:
-        pass  # It was killed.
 
 
 def _faults(seen: Seen, kept: Sequence[Json], messages: Sequence[Json]) -> list[str]:
@@ -180,7 +186,7 @@ def answering(chance: random.Random) -> Any:
         last_prompt = max(i for i, message in enumerate(said) if message["role"] == "user")
         turns = sum(message["role"] == "assistant" for message in said[last_prompt:])
         text = " ".join([WORDS] * chance.randint(1, 5))
-        if turns >= 3 or not request.tool_names or chance.random() < 0.3:
+        if turns >= 3 or not request.tool_names or chance.random() < 0.15:
             return stalls(says(text, piece_characters=9), after=chance.randint(1, 20), secs=chance.random() / 20)
         path = f"file{chance.randint(1, 3)}.txt"
         called = [("write_file", {"path": path, "content": text}), ("read_file", {"path": path})]
