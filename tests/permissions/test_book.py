@@ -5,7 +5,7 @@ Source: protocol.md, "Permissions".
 
 import pytest
 
-from sidecar.permissions.book import PermissionBook
+from sidecar.permissions.book import InMemory, PermissionBook, Scope
 from sidecar.permissions.entries import fault_of_options
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.messages import PermissionOptions, PermissionRule
@@ -84,6 +84,19 @@ def test_a_remembered_rule_is_removed_by_setting_the_list_without_it(scope) -> N
     book.set(PermissionOptions(rules=(OTHER,)), scope, "s1")
     assert book.config("s1").rules == (OTHER,)
     assert write(book, "s1") == "ask"
+
+
+@pytest.mark.parametrize("scope", ["session", "workspace"])
+def test_a_remembered_rule_that_is_set_again_outlives_the_book_and_what_is_new_does_not(scope: Scope) -> None:
+    kept, asks = InMemory(), PermissionRule(tool="write_file", decision="ask")
+    book = PermissionBook(PermissionConfig(rules=(asks,)), kept=kept)
+    book.remember(RULE, scope, "s1")
+    book.set(PermissionOptions(rules=(OTHER, RULE)), "workspace")
+    if scope == "session":
+        book.set(PermissionOptions(rules=(RULE,)), "session", "s1")
+    again = PermissionBook(PermissionConfig(rules=(asks,)), kept=kept)
+    assert write(again, "s1") == "allow", "what was remembered answers a rule that asks"
+    assert OTHER not in again.config("s1").rules
 
 
 def test_a_workspace_rule_can_be_removed_in_one_session() -> None:

@@ -55,6 +55,7 @@ class SubmitParams(TypedDict, total=False):
     error_policy: dict[str, str]
     temperature: float
     max_output_tokens: int
+    queue: bool
     work_done_token: str | int
 
 
