@@ -1,15 +1,15 @@
 """What MCP costs through our client, beside the official SDK and a hand-written loop, over the same server.
 
 A script: `python -m tests.bench.bench_mcp [--rounds N] [--without-sdk]`. The three run in turns, in every round in
-another order, each in a process of its own; the table shows medians over the rounds, and the median of the ratios
-within a round. Status 1 where a target is missed; the targets are our own choice. The SDK is installed once, into
-an environment of its own in the user's cache, and is no dependency of anything.
+another order, each in a process of its own; the table shows the best of the rounds, since whoever else uses the
+machine only makes it slower, and how many times the loop's best that is. Status 1 where a target is missed; the
+targets are our own choice. The SDK is installed once, into an environment of its own in the user's cache, and is
+no dependency of anything.
 """
 
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import venv
@@ -77,15 +77,10 @@ def verdict(name: str, ours: float, ratio: float) -> tuple[str, bool]:
 
 def row(name: str, figures: dict[str, list[Figures]]) -> tuple[str, bool]:
     """A line of the table, and whether its target is met."""
-    medians = {kind: statistics.median(figure[name] for figure in rounds) for kind, rounds in figures.items()}
-    ratios = {
-        kind: statistics.median(
-            one[name] / floor[name] for one, floor in zip(rounds, figures["floor"], strict=True)
-        )
-        for kind, rounds in figures.items()
-    }
-    target, is_met = verdict(name, medians["ours"], ratios["ours"])
-    cells = "".join(f"{medians[kind]:9.0f} {ratios[kind]:6.2f} |" for kind in figures)
+    better = max if name in AT_LEAST_TIMES else min
+    best = {kind: better(figure[name] for figure in rounds) for kind, rounds in figures.items()}
+    target, is_met = verdict(name, best["ours"], best["ours"] / best["floor"])
+    cells = "".join(f"{best[kind]:9.0f} {best[kind] / best['floor']:6.2f} |" for kind in figures)
     return f"| {name:46}|{cells} {target}{'' if is_met else '  MISSED'}", is_met
 
 
@@ -101,7 +96,7 @@ def main() -> int:
     one = interleaved("one", pythons, options.rounds)
     many = interleaved("many", pythons, 1)
     heads = "".join(f"{kind:>9} {'x':>6} |" for kind in pythons)
-    sys.stdout.write(f"| {'median of ' + str(options.rounds):46}|{heads} target of ours\n")
+    sys.stdout.write(f"| {'best of ' + str(options.rounds):46}|{heads} target of ours\n")
     rows = [row(name, figures) for figures in (one, many) for name in figures["ours"][0]]
     sys.stdout.write("".join(f"{line}\n" for line, _ in rows))
     return 0 if all(is_met for _, is_met in rows) else 1

@@ -20,7 +20,12 @@ class HandWritten:
         """Starts the server and shakes hands."""
         pipe = asyncio.subprocess.PIPE
         self._process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=pipe, stdout=pipe, limit=LINE_LIMIT_BYTES
+            *self._command,
+            stdin=pipe,
+            stdout=pipe,
+            limit=LINE_LIMIT_BYTES,
+            # As every client that can end a server's children; a busy system shares its time out by session.
+            start_new_session=True,
         )
         self._reading = asyncio.create_task(self._read())
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
