@@ -92,6 +92,10 @@ class AuditTable:
         )
         return [(row[0], self._entry(row)) for row in rows]
 
+    def forget_before(self, time_ms: int) -> None:
+        """Drops what is older and belongs to no session; everything else goes with its session."""
+        self._database.change("DELETE FROM audit WHERE session IS NULL AND time_ms < ?", time_ms)
+
     def _begin(self, call: AuditedCall) -> int:
         return self._database.insert(
             "INSERT INTO audit (owner, time_ms, session, run, call, tool, input_digest) "

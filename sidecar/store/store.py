@@ -85,6 +85,7 @@ class Store:
         yield from self.sessions.sweep()
         if self._place.max_age_days is not None:
             cutoff_ms = now_ms() - round(self._place.max_age_days * DAY_MS)
+            self.audit.forget_before(cutoff_ms)
             while old := self.sessions.oldest_idle(touched_before_ms=cutoff_ms):
                 yield from self.sessions.delete(old)
         if self.is_too_large:

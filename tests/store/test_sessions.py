@@ -203,12 +203,17 @@ def test_sessions_go_by_age_and_by_size_the_oldest_first(tmp_path: Path) -> None
             2 * DAY_MS if number < 2 else 1000 - number,
             f"ses_{number}",
         )
+    for call_id in ("old", "new"):
+        call = AuditedCall(session_id=None, run_id=None, call_id=call_id, tool_name="t", input={})
+        store.audit.ended(call, "ok")
+    store.sessions._database.change("UPDATE audit SET time_ms = time_ms - ? WHERE call = 'old'", 2 * DAY_MS)
     store.sessions.hold("ses_2", "run_1")  # What is worked with stays.
     assert store.is_too_large
     for _ in store.tidy():
         pass
     left = [session.session_id for session in store.sessions.page(None, 100)]
     assert "ses_2" in left
+    assert [entry.call_id for _, entry in store.audit.page(AuditListParams(), None, 10)] == ["new"]
     assert left[0] == "ses_9"
     assert not {"ses_0", "ses_1", "ses_3"} & set(left)
     assert store.size_bytes <= 300_000
