@@ -1,0 +1,295 @@
+--- A conversation: its session, its run and its two windows. There can be several at once.
+local client = require("sidecar.client")
+local config = require("sidecar.config")
+local log = require("sidecar.log")
+local state = require("sidecar.state")
+local text = require("sidecar.text")
+
+---@class sidecar.Run
+---@field id string
+---@field prompt string
+---@field last_seq integer the number of the last event that was shown; -1: none yet
+---@field is_stopping boolean
+
+---@class sidecar.Chat
+---@field number integer
+---@field view sidecar.View
+---@field prompt_buffer integer where the person writes
+---@field session_id? string nil until the first run has begun
+---@field run? sidecar.Run the one that goes on
+---@field calls table<string, sidecar.Call> by call id
+---@field next? fun() what is to be done when the run has ended
+---@field source? integer the file's buffer from which it was opened
+---@field private speaker? "text"|"reasoning" what streams in at the end
+local Chat = {}
+Chat.__index = Chat
+
+--- Own choice: a sidecar that has not ended a run in this time after it was asked to is ended itself.
+local STOP_LIMIT_MS = 5000
+
+--- The chats ------------------------------------------------------------------------------------------------
+
+---@return sidecar.Chat
+function Chat.new()
+  require("sidecar.highlights").define()
+  local number = #state.chats + 1
+  local chat = setmetatable({ number = number, calls = {} }, Chat)
+  chat.view = require("sidecar.view").new(("sidecar://chat/%d"):format(number))
+  chat.prompt_buffer = require("sidecar.prompt").new(chat)
+  state.chats[number] = chat
+  state.chat = chat
+  return chat
+end
+
+--- The chat that was used last; a new one if there is none whose buffer is still there.
+---@return sidecar.Chat
+function Chat.current()
+  local chat = state.chat
+  if chat and chat.view:is_valid() then
+    return chat
+  end
+  return Chat.new()
+end
+
+--- The chat with this session, if it is open here.
+---@param session_id string
+---@return sidecar.Chat?
+function Chat.of_session(session_id)
+  return vim.iter(state.chats):find(function(chat)
+    return chat.session_id == session_id and chat.view:is_valid()
+  end)
+end
+
+--- After the sidecar was started again: each chat is shown what it has missed of its run.
+---@param failure? string
+function Chat.catch_up_all(failure)
+  if failure then
+    log.tell(failure)
+    Chat.abandon_all(failure)
+    return
+  end
+  for _, chat in ipairs(state.chats) do
+    chat:catch_up()
+  end
+end
+
+--- The sidecar is gone for good: no run goes on.
+---@param reason string
+function Chat.abandon_all(reason)
+  for _, chat in ipairs(state.chats) do
+    if chat.run then
+      chat:run_ended("error", reason)
+    end
+  end
+end
+
+--- Windows --------------------------------------------------------------------------------------------------
+
+--- Shows the chat in this tab page. With `focus`, the cursor goes into its prompt.
+---@param how? { focus?: boolean }
+function Chat:open(how)
+  state.chat = self
+  self.source = require("sidecar.context").file_in_view() or self.source
+  local here = vim.api.nvim_get_current_win()
+  local window = vim.fn.bufwinid(self.view.buffer)
+  if window == -1 then
+    local settings = config.get()
+    local width = settings.width < 1 and math.floor(vim.o.columns * settings.width) or settings.width
+    window = vim.api.nvim_open_win(self.view.buffer, false, { split = "right", win = -1, width = math.floor(width) })
+    local prompt = { split = "below", win = window, height = settings.prompt_height }
+    local below = vim.api.nvim_open_win(self.prompt_buffer, false, prompt)
+    vim.wo[below][0].winfixheight = true
+    vim.wo[below][0].winbar = "Prompt: <CR> sends, <C-c> stops, <C-g> answers a question"
+  end
+  local prompt_window = vim.fn.bufwinid(self.prompt_buffer)
+  vim.api.nvim_set_current_win(how and how.focus and prompt_window ~= -1 and prompt_window or here)
+end
+
+--- Asking ---------------------------------------------------------------------------------------------------
+
+--- Says something: starts a run, or joins the one that goes on.
+---@param prompt string
+---@param range? sidecar.Range lines that go with it
+function Chat:ask(prompt, range)
+  if vim.trim(prompt) == "" then
+    return
+  end
+  if vim.fn.bufwinid(self.view.buffer) == -1 then
+    self:open()
+  end
+  self:speak(nil)
+  local blocks, names = require("sidecar.context").blocks(prompt, range, self.source)
+  local heading = { "## You", "" }
+  vim.list_extend(heading, vim.split(prompt, "\n"))
+  vim.list_extend(heading, vim.tbl_map(function(name)
+    return "+ " .. name
+  end, names))
+  self.view:add(heading)
+  local content = #blocks == 0 and prompt or vim.list_extend({ { type = "text", text = prompt } }, blocks)
+  if self.run then
+    self:steer(prompt, content)
+  else
+    self:submit(prompt, content)
+  end
+end
+
+---@private
+---@param prompt string
+---@param content sidecar.Content
+function Chat:submit(prompt, content)
+  local id = "nvim-" .. vim.fn.sha256(("%d %d %s"):format(vim.fn.getpid(), vim.uv.hrtime(), prompt)):sub(1, 24)
+  local run = { id = id, prompt = prompt, last_seq = -1, is_stopping = false }
+  self.run = run
+  state.runs[id] = self
+  -- Answered at once: how the run ends is told by its events, also after the sidecar was started again.
+  local params = { prompt = content, sessionId = self.session_id, runId = id, wait = false, workDoneToken = id }
+  client.request("agent/submit", params, function(err, result)
+    if not err then
+      self.session_id = result.sessionId
+    elseif self.run == run then
+      self:run_ended("error", err.message)
+    end
+  end)
+end
+
+---@private
+---@param prompt string
+---@param content sidecar.Content
+function Chat:steer(prompt, content)
+  client.request("agent/steer", { runId = self.run.id, prompt = content }, function(err, result)
+    if not err and result.accepted then
+      return
+    end
+    -- The run had just ended, or is in its last turn.
+    self:after_run(function()
+      self:submit(prompt, content)
+    end)
+  end)
+end
+
+---@private
+---@param go_on fun()
+function Chat:after_run(go_on)
+  if self.run then
+    self.next = go_on
+  else
+    go_on()
+  end
+end
+
+--- Ends the run that goes on. If the sidecar does not, its process is ended.
+function Chat:stop()
+  local run = self.run
+  if not run then
+    log.tell("nothing is running in this chat", vim.log.levels.INFO)
+    return
+  end
+  run.is_stopping = true
+  self.next = nil
+  client.request("agent/cancel", { runId = run.id }, function(err, result)
+    if self.run == run and (err or not result.cancelled) and run.last_seq < 0 then
+      self:run_ended("cancelled")
+    end
+  end)
+  vim.defer_fn(function()
+    if self.run == run then
+      log.tell("the run did not end; the sidecar is being ended instead", vim.log.levels.WARN)
+      client.stop(true)
+    end
+  end, STOP_LIMIT_MS)
+end
+
+--- Asks for the events of the run since the last that was shown.
+function Chat:catch_up()
+  local run = self.run
+  if not run then
+    return
+  end
+  if not self.session_id then
+    self:run_ended("error", "the sidecar ended before the run began; ask again")
+    return
+  end
+  local params = { sessionId = self.session_id, runId = run.id, afterSeq = run.last_seq >= 0 and run.last_seq or nil }
+  client.request("session/events", params, function(err, result)
+    for _, missed in ipairs(result and result.events or {}) do
+      require("sidecar.events").receive(missed)
+    end
+    if self.run ~= run then
+      return
+    end
+    if err and err.data and err.data.kind == "sessionNotFound" then
+      self.session_id = nil
+    end
+    self:run_ended("error", err and err.message or "the sidecar ended before the run began; ask again")
+  end)
+end
+
+--- Showing --------------------------------------------------------------------------------------------------
+
+--- Begins a part of the answer where another speaks than before; nil: nobody does.
+---@param speaker? "text"|"reasoning"
+function Chat:speak(speaker)
+  if self.speaker == speaker then
+    return
+  end
+  self.speaker = speaker
+  if speaker then
+    self.view:add({ speaker == "text" and "## Agent" or "## Thinking", "", "" })
+  else
+    self.view:flush()
+  end
+end
+
+--- A line beside the conversation.
+---@param line string
+function Chat:note(line)
+  self:speak(nil)
+  self.view:add({ "> " .. text.escape(line) }, "SidecarNote")
+end
+
+--- The run is over.
+---@param reason sidecar.StopReason
+---@param message? string
+---@param usage? sidecar.Usage
+function Chat:run_ended(reason, message, usage)
+  state.runs[self.run.id] = nil
+  self.run = nil
+  if reason == "error" then
+    self:note("failed: " .. (message or "no reason was given; see :Sidecar log"))
+    log.tell(message or "the run failed; see :Sidecar log")
+  elseif reason ~= "stop" then
+    self:note(({ cancelled = "stopped", length = "cut off: the answer reached its limit" })[reason] or reason)
+  else
+    self:note(("%d tokens in, %d out"):format(usage and usage.inputTokens or 0, usage and usage.outputTokens or 0))
+  end
+  local go_on = self.next
+  self.next = nil
+  if go_on then
+    go_on()
+  end
+end
+
+--- Shows a session that was kept, in place of what is on show.
+---@param session sidecar.SessionGetResult
+function Chat:show_session(session)
+  local events = require("sidecar.events")
+  self.session_id = session.sessionId
+  self.calls = {}
+  self.view:clear()
+  for _, message in ipairs(session.messages) do
+    local said = text.of_content(message.content)
+    if message.role == "tool" then
+      local how = message.isError and "failed" or "done"
+      events.show_result(self, message.callId, message.content, message.isError == true, how)
+    elseif said ~= "" then
+      local heading = message.role == "assistant" and "## Agent" or message.role == "user" and "## You" or "## System"
+      self.view:add(vim.list_extend({ heading, "" }, vim.split(said, "\n")))
+    end
+    for _, call in ipairs(message.toolCalls or {}) do
+      events.show_call(self, call.callId, call.toolName, call.input)
+    end
+  end
+  self.view:flush()
+end
+
+return Chat

@@ -1,0 +1,264 @@
+--- The sidecar's process as an LSP client of this Neovim: started when first needed, started again when it dies.
+local config = require("sidecar.config")
+local log = require("sidecar.log")
+local state = require("sidecar.state")
+
+local M = {}
+
+--- Own choice: a sidecar that ends by itself more often than so within a minute is not started again.
+local MAX_CRASHES, CRASH_WINDOW_MS = 3, 60000
+
+---@return vim.lsp.Client?
+function M.get()
+  return state.client_id and vim.lsp.get_client_by_id(state.client_id) or nil
+end
+
+---@param failure? string
+local function tell_waiting(failure)
+  local waiting = state.waiting
+  state.waiting = {}
+  for _, callback in ipairs(waiting) do
+    callback(failure)
+  end
+end
+
+--- A file of the person's own, so that tools read and edit it as it stands in the editor.
+---@param buffer integer
+local function is_file(buffer)
+  return vim.api.nvim_buf_is_loaded(buffer)
+    and vim.bo[buffer].buftype == ""
+    and vim.bo[buffer].buflisted
+    and vim.api.nvim_buf_get_name(buffer) ~= ""
+end
+
+---@param buffer integer
+local function attach(buffer)
+  if state.client_id and is_file(buffer) and not vim.lsp.buf_is_attached(buffer, state.client_id) then
+    vim.lsp.buf_attach_client(buffer, state.client_id)
+  end
+end
+
+local function attach_files()
+  vim.iter(vim.api.nvim_list_bufs()):each(attach)
+  vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost" }, {
+    group = vim.api.nvim_create_augroup("sidecar.files", {}),
+    desc = "Let the sidecar's tools see this buffer",
+    callback = function(event)
+      attach(event.buf)
+    end,
+  })
+end
+
+local function capabilities()
+  local ours = vim.lsp.protocol.make_client_capabilities()
+  ours.experimental = { agentSidecar = { protocolVersion = "1.0", approvals = true, input = true } }
+  return ours
+end
+
+local function handlers()
+  return {
+    ["agent/event"] = function(_, params)
+      require("sidecar.events").receive(params)
+    end,
+    ["agent/requestApproval"] = function(_, params)
+      return require("sidecar.approval").ask(params)
+    end,
+    ["agent/requestInput"] = function(_, params)
+      return require("sidecar.input").ask(params)
+    end,
+    ["agent/inputDone"] = function() end,
+    ["tools/changed"] = function() end,
+    ["session/changed"] = function() end,
+    ["mcp/offersChanged"] = function() end,
+    ["mcp/statusChanged"] = function(_, server)
+      log.add(("server %s is %s"):format(server.name, server.status))
+      if server.status == "failed" or server.status == "needsAuth" then
+        local reason = server.error and server.error.message or server.status
+        log.tell(("server %s: %s; see :Sidecar servers"):format(server.name, reason), vim.log.levels.WARN)
+      end
+    end,
+    ["window/logMessage"] = function(_, params)
+      log.add(params.message)
+    end,
+  }
+end
+
+--- Whether it may be started once more.
+local function may_restart()
+  local now = vim.uv.now()
+  state.crashes_ms = vim.tbl_filter(function(time)
+    return now - time < CRASH_WINDOW_MS
+  end, state.crashes_ms)
+  table.insert(state.crashes_ms, now)
+  return #state.crashes_ms <= MAX_CRASHES
+end
+
+---@param code integer
+---@param signal integer
+---@param client_id integer
+local function ended(code, signal, client_id)
+  if client_id ~= state.client_id then
+    return
+  end
+  local was_wanted, was_ready = state.is_stopping, #state.waiting == 0
+  state.client_id, state.is_stopping = nil, false
+  require("sidecar.approval").withdraw_all()
+  local how = signal ~= 0 and ("signal %d"):format(signal) or ("status %d"):format(code)
+  log.add("the sidecar ended with " .. how)
+  if was_wanted then
+    tell_waiting("the sidecar was stopped")
+    return
+  end
+  if not was_ready then
+    tell_waiting(("the sidecar ended with %s before it was ready; see :Sidecar log and :checkhealth sidecar"):format(how))
+    return
+  end
+  if not may_restart() then
+    log.tell("the sidecar keeps ending by itself; see :Sidecar log, then :Sidecar restart")
+    require("sidecar.chat").abandon_all("the sidecar ended with " .. how)
+    return
+  end
+  log.tell(("the sidecar ended with %s and is being started again"):format(how), vim.log.levels.WARN)
+  M.start(require("sidecar.chat").catch_up_all)
+end
+
+--- The handshake failed, and nothing will come of this process any more.
+---@param err { message: string }
+local function refused(err)
+  local client = M.get()
+  state.is_stopping = true
+  tell_waiting(("%s; mend the options in setup()"):format(err.message))
+  if client then
+    client:stop(true)
+  end
+end
+
+--- How the process is started. Neovim's client tells nobody when `initialize` is refused, so its answer is looked at here.
+---@param settings sidecar.Settings
+---@param folder string
+---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
+local function spawner(settings, folder)
+  return function(dispatchers)
+    local connection = vim.lsp.rpc.start(settings.cmd, dispatchers, { cwd = folder, env = settings.env })
+    local request = connection.request
+    function connection.request(method, params, callback, ...)
+      if method ~= "initialize" then
+        return request(method, params, callback, ...)
+      end
+      return request(method, params, function(err, result)
+        if err then
+          refused(err)
+        else
+          callback(err, result)
+        end
+      end, ...)
+    end
+    return connection
+  end
+end
+
+--- Starts the process if there is none, and calls back when it is ready or cannot be.
+---@param callback fun(failure?: string)
+function M.start(callback)
+  local client = M.get()
+  if client and client.initialized then
+    callback()
+    return
+  end
+  table.insert(state.waiting, callback)
+  if client then
+    return
+  end
+  local settings = config.get()
+  if vim.fn.executable(settings.cmd[1]) == 0 then
+    local advice = "there is no program %q; install agent-sidecar, or name it in setup({ cmd = { … } })"
+    tell_waiting(advice:format(settings.cmd[1]))
+    return
+  end
+  local folder = vim.fn.getcwd()
+  log.add("starting " .. table.concat(settings.cmd, " "))
+  local is_spawned, id = pcall(vim.lsp.start, {
+    name = "agent-sidecar",
+    cmd = spawner(settings, folder),
+    root_dir = folder,
+    workspace_folders = { { uri = vim.uri_from_fname(folder), name = vim.fs.basename(folder) } },
+    init_options = config.initialization_options(),
+    capabilities = capabilities(),
+    handlers = handlers(),
+    on_init = function()
+      log.add("the sidecar is ready")
+      attach_files()
+      tell_waiting()
+    end,
+    on_exit = vim.schedule_wrap(ended),
+  }, {
+    attach = false,
+    reuse_client = function()
+      return false
+    end,
+  })
+  state.client_id = is_spawned and id or nil
+  if not state.client_id then
+    local advice = "%q could not be started: %s; see :checkhealth sidecar"
+    tell_waiting(advice:format(settings.cmd[1], is_spawned and "no reason was given" or id))
+  end
+end
+
+--- Sends a request as soon as the sidecar is ready. A failure of any kind reaches `callback` as an error.
+---@param method string
+---@param params table?
+---@param callback fun(err: { message: string, data?: table }?, result: any)
+function M.request(method, params, callback)
+  M.start(function(failure)
+    local client = M.get()
+    if failure or not client then
+      callback({ message = failure or "there is no sidecar" })
+      return
+    end
+    local sent = client:request(method, params or vim.empty_dict(), function(err, result)
+      callback(err, result)
+    end)
+    if not sent then
+      callback({ message = "the sidecar has just ended; try again" })
+    end
+  end)
+end
+
+--- Ends the process. With `force` at once, and then it counts as a crash: it is started again.
+---@param force? boolean
+function M.stop(force)
+  local client = M.get()
+  if client then
+    state.is_stopping = not force
+    client:stop(force)
+  end
+end
+
+--- Ends the process and starts it again, with the settings as they are now.
+function M.restart()
+  local client = M.get()
+  state.crashes_ms = {}
+  local function start()
+    M.start(require("sidecar.chat").catch_up_all)
+  end
+  if not client then
+    start()
+    return
+  end
+  M.stop()
+  -- A sidecar is gone within 5 s of its end being asked for, as protocol.md 7.1 has it.
+  vim.defer_fn(function()
+    if not client:is_stopped() then
+      client:stop(true)
+    end
+  end, 5000)
+  local timer = assert(vim.uv.new_timer())
+  timer:start(20, 20, vim.schedule_wrap(function()
+    if not state.client_id and not timer:is_closing() then
+      timer:close()
+      start()
+    end
+  end))
+end
+
+return M

@@ -1,0 +1,174 @@
+--- What each event of a run does to the chat that the run belongs to.
+local log = require("sidecar.log")
+local state = require("sidecar.state")
+local text = require("sidecar.text")
+
+local M = {}
+
+--- A call of a tool as a chat shows it.
+---@class sidecar.Call
+---@field title string its name and arguments
+---@field block sidecar.Block
+---@field state string what it does now
+
+local TITLE_WIDTH = 60
+--- Own choice: what a fold holds of a result; the model is shown up to `cycle.maxToolResultBytes`.
+local MAX_OUTPUT_LINES = 200
+
+---@param chat sidecar.Chat
+---@param call sidecar.Call
+---@param now string
+---@param group? string
+local function set_state(chat, call, now, group)
+  call.state = now
+  chat.view:set_headline(call.block, ("▸ %s · %s"):format(call.title, now), group)
+end
+
+--- Starts to show a call.
+---@param chat sidecar.Chat
+---@param id string
+---@param name string
+---@param input table<string, any>
+function M.show_call(chat, id, name, input)
+  local title = text.escape(name) .. " " .. text.summary(input, TITLE_WIDTH)
+  local block = chat.view:add_block(("▸ %s · waiting"):format(title), text.arguments(input))
+  chat.calls[id] = { title = title, block = block, state = "waiting" }
+end
+
+--- Shows how a call ended.
+---@param chat sidecar.Chat
+---@param id string
+---@param output sidecar.Content
+---@param is_error boolean
+---@param how string
+function M.show_result(chat, id, output, is_error, how)
+  local call = chat.calls[id]
+  if not call then
+    return
+  end
+  local lines = text.lines(text.of_content(output))
+  if #lines > MAX_OUTPUT_LINES then
+    local left_out = ("… %d more lines"):format(#lines - MAX_OUTPUT_LINES)
+    lines = vim.list_extend(vim.list_slice(lines, 1, MAX_OUTPUT_LINES), { left_out })
+  end
+  chat.view:extend_block(call.block, vim.list_extend({ is_error and "── error" or "── result" }, lines))
+  set_state(chat, call, how, is_error and "SidecarToolFailed" or "SidecarToolDone")
+end
+
+---@type table<string, fun(chat: sidecar.Chat, event: table, params: sidecar.AgentEventParams)>
+local shows = {}
+
+function shows.runStarted() end
+
+---@param event sidecar.AssistantTextDelta
+function shows.assistantTextDelta(chat, event)
+  chat:speak("text")
+  chat.view:append(event.text)
+end
+
+---@param event sidecar.AssistantReasoningDelta
+function shows.assistantReasoningDelta(chat, event)
+  if require("sidecar.config").get().show_reasoning then
+    chat:speak("reasoning")
+    chat.view:append(event.text)
+  end
+end
+
+---@param event sidecar.ToolExecutionStarted
+function shows.toolExecutionStarted(chat, event)
+  chat:speak(nil)
+  M.show_call(chat, event.callId, event.toolName, event.input)
+end
+
+---@param event sidecar.TurnComplete
+function shows.turnComplete(chat, event)
+  chat:speak(nil)
+  if event.reason ~= "toolCalls" then
+    return
+  end
+  for _, call in pairs(chat.calls) do
+    if call.state == "waiting" then
+      set_state(chat, call, "running")
+    end
+  end
+end
+
+---@param event sidecar.ToolExecutionProgress
+function shows.toolExecutionProgress(chat, event)
+  local call = chat.calls[event.callId]
+  if not call then
+    return
+  end
+  local amount = event.done and (event.total and ("%g of %g"):format(event.done, event.total) or ("%g"):format(event.done))
+  local parts = vim.tbl_filter(function(part)
+    return part ~= nil and part ~= ""
+  end, { "running", amount or "", event.message and text.escape(event.message) or "" })
+  set_state(chat, call, table.concat(parts, ", "))
+end
+
+---@param event sidecar.ApprovalRequested
+function shows.approvalRequested(chat, event)
+  local call = chat.calls[event.callId]
+  if call then
+    set_state(chat, call, "asking you", "SidecarToolAsking")
+  end
+end
+
+---@param event sidecar.ApprovalResolved
+function shows.approvalResolved(chat, event)
+  require("sidecar.approval").withdraw(event.requestId)
+  for _, call in pairs(chat.calls) do
+    if call.state == "asking you" then
+      set_state(chat, call, "running", "SidecarTool")
+    end
+  end
+end
+
+---@param event sidecar.ToolExecutionCompleted
+function shows.toolExecutionCompleted(chat, event)
+  local took = text.duration(event.durationMs)
+  local how = event.isError and ("failed after %s%s"):format(took, event.errorKind and (" (%s)"):format(event.errorKind) or "")
+    or ("done in %s"):format(took)
+  M.show_result(chat, event.callId, event.output, event.isError, how)
+end
+
+---@param event sidecar.Retrying
+function shows.retrying(chat, event)
+  chat:note(("%s; trying again in %s"):format(event.reason, text.duration(event.delayMs)))
+end
+
+---@param event sidecar.Compacted
+function shows.compacted(chat, event)
+  chat:note(("the conversation was made smaller: %d instead of %d tokens"):format(event.afterTokens, event.beforeTokens))
+end
+
+---@param event sidecar.Warned
+function shows.warning(chat, event)
+  chat:note("warning: " .. event.message)
+end
+
+---@param event sidecar.RunCompleted
+function shows.runCompleted(chat, event, params)
+  require("sidecar.approval").withdraw_run(params.runId)
+  chat:run_ended(event.stopReason, event.error and event.error.message, event.usage)
+end
+
+--- Shows an event, unless it was shown before.
+---@param params sidecar.AgentEventParams
+function M.receive(params)
+  local chat = state.runs[params.runId]
+  local run = chat and chat.run
+  if not chat or not run or run.id ~= params.runId or params.seq <= run.last_seq then
+    return
+  end
+  run.last_seq = params.seq
+  chat.session_id = params.sessionId
+  local show = shows[params.event.type]
+  if show then
+    show(chat, params.event, params)
+  else
+    log.add("an event that this plugin does not know: " .. params.event.type)
+  end
+end
+
+return M

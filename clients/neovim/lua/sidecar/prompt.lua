@@ -1,0 +1,43 @@
+--- The buffer in which the person writes a prompt, and its keys.
+local state = require("sidecar.state")
+
+local M = {}
+
+---@param buffer integer
+---@return string
+local function take(buffer)
+  local prompt = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, true), "\n")
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, true, {})
+  return prompt
+end
+
+---@param chat sidecar.Chat
+---@return integer buffer
+function M.new(chat)
+  local buffer = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buffer, ("sidecar://prompt/%d"):format(chat.number))
+  vim.bo[buffer].bufhidden = "hide"
+  vim.bo[buffer].filetype = "sidecar-prompt"
+  local function send()
+    chat:ask(take(buffer))
+  end
+  local function stop()
+    chat:stop()
+  end
+  vim.keymap.set("n", "<CR>", send, { buffer = buffer, desc = "Send the prompt" })
+  vim.keymap.set({ "n", "i" }, "<C-s>", send, { buffer = buffer, desc = "Send the prompt" })
+  for _, each in ipairs({ buffer, chat.view.buffer }) do
+    vim.keymap.set("n", "<C-c>", stop, { buffer = each, desc = "Stop the run" })
+    vim.keymap.set("n", "<C-g>", "<Cmd>Sidecar approve<CR>", { buffer = each, desc = "Answer a question" })
+    vim.api.nvim_create_autocmd("BufEnter", {
+      buffer = each,
+      desc = "This chat is the one that was used last",
+      callback = function()
+        state.chat = chat
+      end,
+    })
+  end
+  return buffer
+end
+
+return M

@@ -1,0 +1,48 @@
+-- A run that streams, calls a tool, asks, and is allowed; one that is denied with a reason; a selection that goes along.
+local support = dofile(vim.fs.dirname(arg[0]) .. "/support.lua")
+local seen = support.seen
+
+vim.cmd.edit("näme with spaces.txt")
+vim.cmd("Sidecar ask write a note")
+local question = support.wait_for_question()
+seen.question = question
+seen.entered_unasked = vim.api.nvim_get_current_win() == support.question()
+support.wait_for_text("asking you")
+seen.asking = support.text("chat/1")
+vim.cmd("Sidecar approve")
+support.keys("o")
+support.wait_for_text("tokens in")
+seen.allowed = support.text("chat/1")
+
+local window = vim.fn.bufwinid("sidecar://chat/1")
+vim.api.nvim_win_call(window, function()
+  seen.folds = {}
+  for line = 1, vim.fn.line("$") do
+    if vim.fn.foldclosed(line) == line then
+      table.insert(seen.folds, { vim.fn.getline(line), vim.fn.foldclosedend(line) - line })
+    end
+  end
+end)
+seen.follows = vim.api.nvim_win_get_cursor(window)[1] == vim.api.nvim_buf_line_count(vim.api.nvim_win_get_buf(window))
+
+vim.cmd("Sidecar chat")
+seen.prompt = vim.api.nvim_buf_get_name(0)
+vim.api.nvim_buf_set_lines(0, 0, -1, true, { "write over #buffer", "please" })
+support.keys("<CR>")
+support.wait_for_question()
+vim.cmd("Sidecar approve")
+vim.ui.input = function(options, answer)
+  seen.why = options.prompt
+  answer("use the other file")
+end
+support.keys("d")
+support.wait_for_text("I see.")
+support.wait_for("the run's end", function()
+  return next(require("sidecar.state").runs) == nil
+end)
+seen.denied = support.text("chat/1")
+
+vim.cmd("wincmd t")
+support.keys("gg0wvey:'<,'>Sidecar ask what is this?<CR>")
+support.wait_for_text("It is with.")
+support.finish()

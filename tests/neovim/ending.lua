@@ -1,0 +1,68 @@
+-- Stop that stops; a sidecar that is killed in the middle of a run; options that it refuses; a program that is not there.
+local support = dofile(vim.fs.dirname(arg[0]) .. "/support.lua")
+local seen = support.seen
+local client = require("sidecar.client")
+
+local function pid()
+  return vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):next()
+end
+
+local function wait_for_end()
+  support.wait_for("the run's end", function()
+    return next(require("sidecar.state").runs) == nil
+  end)
+end
+
+-- Stopped while the model is silent.
+vim.cmd("Sidecar ask think long")
+support.wait_for_text("Well")
+local before = vim.uv.hrtime()
+vim.cmd("Sidecar stop")
+support.wait_for_text("> stopped")
+seen.stop_ms = (vim.uv.hrtime() - before) / 1e6
+vim.cmd("Sidecar ask and now")
+support.wait_for_text("Here.")
+wait_for_end()
+seen.stopped = support.text("chat/1")
+
+-- Another chat beside it, each with a run and a question; the sidecar dies while both wait.
+vim.cmd("Sidecar ask write a")
+support.wait_for_question()
+vim.cmd("Sidecar chat new")
+vim.cmd("Sidecar ask write b")
+support.wait_for("two questions", function()
+  return #require("sidecar.state").questions == 2
+end)
+local killed = pid()
+vim.uv.kill(killed, "sigkill")
+wait_for_end()
+seen.is_new = pid() ~= killed
+seen.question_left = support.question() ~= nil
+seen.crashed = { support.text("chat/1"), support.text("chat/2") }
+vim.cmd("Sidecar ask go on")
+support.wait_for_text("Still here.", "chat/2")
+wait_for_end()
+
+-- What goes wrong at the start is told, and mended by another setup.
+client.stop()
+support.wait_for("the end", function()
+  return not client.get()
+end)
+support.told = {}
+require("sidecar").setup({ cmd = { "no-such-program" } })
+vim.cmd("Sidecar ask hello")
+wait_for_end()
+seen.missing = table.remove(support.told)
+require("sidecar").setup({ cmd = support.given.command, options = { model = { "wrong" } } })
+vim.cmd("Sidecar ask hello")
+wait_for_end()
+seen.refused = table.remove(support.told)
+seen.wrong_setting = select(2, pcall(require("sidecar").setup, { modle = "x" }))
+require("sidecar").setup({ cmd = support.given.command, options = support.given.options })
+support.wait_for("the refused one's end", function()
+  return not client.get()
+end)
+vim.cmd("Sidecar ask hello")
+support.wait_for_text("Hello again.", "chat/2")
+wait_for_end()
+support.finish()

