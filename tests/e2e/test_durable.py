@@ -153,12 +153,16 @@ async def test_an_exported_session_can_be_read_and_played_again(tmp_path: Path, 
         "providers": {"replay": {"api": "replay", "file": str(script)}},
         **may_write,
     }
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    async with sidecar(options, folders=[elsewhere]) as host:
+    remove_written(tmp_path)
+    async with sidecar(options, folders=[tmp_path]) as host:
         played = (await host.submit("one"))["sessionId"]
         await host.submit("two", sessionId=played)
         assert (await host.request("session/get", {"sessionId": played}))["messages"] == messages
+
+
+def remove_written(folder: Path) -> None:
+    for written in folder.glob("[12].txt"):
+        written.unlink()
 
 
 async def test_one_run_at_a_time_goes_on_in_a_session_whichever_sidecar_runs_it(
