@@ -206,8 +206,9 @@ class _App:
         options, folders = settings.options, settings.folders
         host.secrets.add(secret_settings(options, self._environ))
         notices = Notices(host.log_message)
+        place = store_place(options.store, store_path())
         store = Store(
-            store_place(options.store, store_path()),
+            place,
             on_warning=lambda warning: notices.add(warning.code, warning.message),
             secrets=host.secrets,
         )
@@ -234,7 +235,7 @@ class _App:
             ask_input=_input_asker(questions, inputs),
             offers=offers_of(host, questions, partial(sample, models), folders),
             check=check_permissions,
-            verdicts=Verdicts(verdicts_path()),
+            verdicts=Verdicts(None if place.file is None else verdicts_path()),
             authorize=_sign_ins(host, questions, options).authorize,
             environ=self._environ,
         )

@@ -230,11 +230,12 @@ async def sidecar(
 def clean_environment() -> dict[str, str]:
     """This process' environment without what would lead a sidecar to real models and real settings.
 
-    Each time with another data folder, so that no sidecar finds what another has kept.
+    Each time with other folders for what is kept, so that no sidecar finds what another has left.
     """
-    empty = str(Path(__file__).parent / "empty_home")
+    empty, own = str(Path(__file__).parent / "empty_home"), new_data_home()
     leading = ("OPENAI_", "ANTHROPIC_", "OLLAMA_", "OPENROUTER_", "DEEPSEEK_", "XDG_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(leading)}
-    folders = {"HOME": empty, "XDG_CONFIG_HOME": f"{empty}/config", "XDG_DATA_HOME": new_data_home()}
+    folders = {"HOME": empty, "XDG_CONFIG_HOME": f"{empty}/config"}
+    folders |= {f"XDG_{kind}_HOME": own for kind in ("DATA", "CACHE", "STATE")}
     # Nor does one find what the user keeps in a keyring, or leave anything there.
     return {**kept, **folders, "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
