@@ -31,6 +31,27 @@ support.wait_for("the third list", function()
 end)
 seen.chats = #require("sidecar.state").chats
 
+-- Questions with several fields are asked one by one; what does not fit is asked again.
+support.choice = "Blue"
+local typed = { "x", "7", "", "red" }
+vim.ui.input = function(options, answer)
+  answer(table.remove(typed, 1))
+end
+coroutine.wrap(function()
+  local colour = { type = "string", oneOf = { { const = "b", title = "Blue" }, { const = "r", title = "Red" } } }
+  local fields = { count = { type = "integer" }, colour = colour, note = { type = "string" } }
+  seen.answer = require("sidecar.input").ask({
+    requestId = "inp-1",
+    message = "How many?\nAnd which?",
+    schema = { type = "object", properties = fields, required = { "count", "colour" } },
+    source = "shop",
+    deadlineMs = 300000,
+  })
+end)()
+support.wait_for("the answer", function()
+  return seen.answer
+end)
+
 vim.cmd("Sidecar tools")
 support.wait_for_text("read_file (builtin)", "tools")
 vim.cmd("Sidecar servers")

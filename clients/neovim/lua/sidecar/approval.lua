@@ -153,7 +153,8 @@ local function open(question, is_entered)
     border = "rounded",
     style = "minimal",
     title = " May this run?" .. waiting .. " ",
-    footer = is_entered and " o s a allow · d deny · x deny and stop · q later " or " <C-g> in the chat or :Sidecar approve to answer ",
+    footer = is_entered and " o s a allow · d deny · x deny and stop · q later "
+      or " <C-g> in the chat or :Sidecar approve to answer ",
   })
   vim.wo[question.window].wrap = true
 end

@@ -9,7 +9,7 @@ local text = require("sidecar.text")
 ---@field id string
 ---@field prompt string
 ---@field last_seq integer the number of the last event that was shown; -1: none yet
----@field is_stopping boolean
+---@field client_id? integer the process that it was sent to; nil while that is not there yet
 
 ---@class sidecar.Chat
 ---@field number integer
@@ -18,7 +18,7 @@ local text = require("sidecar.text")
 ---@field session_id? string nil until the first run has begun
 ---@field run? sidecar.Run the one that goes on
 ---@field calls table<string, sidecar.Call> by call id
----@field next? fun() what is to be done when the run has ended
+---@field unsaid table[] what the run did not take, to be said after it: prompt and content
 ---@field source? integer the file's buffer from which it was opened
 ---@field private speaker? "text"|"reasoning" what streams in at the end
 local Chat = {}
@@ -33,7 +33,7 @@ local STOP_LIMIT_MS = 5000
 function Chat.new()
   require("sidecar.highlights").define()
   local number = #state.chats + 1
-  local chat = setmetatable({ number = number, calls = {} }, Chat)
+  local chat = setmetatable({ number = number, calls = {}, unsaid = {} }, Chat)
   chat.view = require("sidecar.view").new(("sidecar://chat/%d"):format(number))
   chat.prompt_buffer = require("sidecar.prompt").new(chat)
   state.chats[number] = chat
@@ -91,18 +91,20 @@ function Chat:open(how)
   state.chat = self
   self.source = require("sidecar.context").file_in_view() or self.source
   local here = vim.api.nvim_get_current_win()
+  local settings = config.get()
   local window = vim.fn.bufwinid(self.view.buffer)
   if window == -1 then
-    local settings = config.get()
-    local width = settings.width < 1 and math.floor(vim.o.columns * settings.width) or settings.width
+    local width = settings.width < 1 and vim.o.columns * settings.width or settings.width
     window = vim.api.nvim_open_win(self.view.buffer, false, { split = "right", win = -1, width = math.floor(width) })
-    local prompt = { split = "below", win = window, height = settings.prompt_height }
-    local below = vim.api.nvim_open_win(self.prompt_buffer, false, prompt)
-    vim.wo[below][0].winfixheight = true
-    vim.wo[below][0].winbar = "Prompt: <CR> sends, <C-c> stops, <C-g> answers a question"
   end
-  local prompt_window = vim.fn.bufwinid(self.prompt_buffer)
-  vim.api.nvim_set_current_win(how and how.focus and prompt_window ~= -1 and prompt_window or here)
+  local below = vim.fn.bufwinid(self.prompt_buffer)
+  if below == -1 then
+    local where = { split = "below", win = window, height = settings.prompt_height }
+    below = vim.api.nvim_open_win(self.prompt_buffer, false, where)
+    vim.wo[below][0].winfixheight = true
+    vim.wo[below][0].winbar = "<CR> sends · <C-c> stops · <C-g> answers"
+  end
+  vim.api.nvim_set_current_win(how and how.focus and below or here)
 end
 
 --- Asking ---------------------------------------------------------------------------------------------------
@@ -126,6 +128,13 @@ function Chat:ask(prompt, range)
   end, names))
   self.view:add(heading)
   local content = #blocks == 0 and prompt or vim.list_extend({ { type = "text", text = prompt } }, blocks)
+  self:say(prompt, content)
+end
+
+---@private
+---@param prompt string
+---@param content sidecar.Content
+function Chat:say(prompt, content)
   if self.run then
     self:steer(prompt, content)
   else
@@ -138,17 +147,27 @@ end
 ---@param content sidecar.Content
 function Chat:submit(prompt, content)
   local id = "nvim-" .. vim.fn.sha256(("%d %d %s"):format(vim.fn.getpid(), vim.uv.hrtime(), prompt)):sub(1, 24)
-  local run = { id = id, prompt = prompt, last_seq = -1, is_stopping = false }
+  local run = { id = id, prompt = prompt, last_seq = -1 }
   self.run = run
   state.runs[id] = self
   -- Answered at once: how the run ends is told by its events, also after the sidecar was started again.
   local params = { prompt = content, sessionId = self.session_id, runId = id, wait = false, workDoneToken = id }
-  client.request("agent/submit", params, function(err, result)
-    if not err then
-      self.session_id = result.sessionId
-    elseif self.run == run then
-      self:run_ended("error", err.message)
+  client.start(function(failure)
+    if self.run ~= run then
+      return -- Stopped before there was a sidecar.
     end
+    run.client_id = state.client_id
+    if failure then
+      self:run_ended("error", failure)
+      return
+    end
+    client.request("agent/submit", params, function(err, result)
+      if not err then
+        self.session_id = result.sessionId
+      elseif self.run == run then
+        self:run_ended("error", err.message)
+      end
+    end)
   end)
 end
 
@@ -160,32 +179,27 @@ function Chat:steer(prompt, content)
     if not err and result.accepted then
       return
     end
-    -- The run had just ended, or is in its last turn.
-    self:after_run(function()
+    -- The run had just ended, has not begun, or is in its last turn.
+    if self.run then
+      table.insert(self.unsaid, { prompt, content })
+    else
       self:submit(prompt, content)
-    end)
+    end
   end)
-end
-
----@private
----@param go_on fun()
-function Chat:after_run(go_on)
-  if self.run then
-    self.next = go_on
-  else
-    go_on()
-  end
 end
 
 --- Ends the run that goes on. If the sidecar does not, its process is ended.
 function Chat:stop()
   local run = self.run
+  self.unsaid = {}
   if not run then
     log.tell("nothing is running in this chat", vim.log.levels.INFO)
     return
   end
-  run.is_stopping = true
-  self.next = nil
+  if not run.client_id then
+    self:run_ended("cancelled")
+    return
+  end
   client.request("agent/cancel", { runId = run.id }, function(err, result)
     if self.run == run and (err or not result.cancelled) and run.last_seq < 0 then
       self:run_ended("cancelled")
@@ -202,7 +216,7 @@ end
 --- Asks for the events of the run since the last that was shown.
 function Chat:catch_up()
   local run = self.run
-  if not run then
+  if not run or run.client_id == nil or run.client_id == state.client_id then
     return
   end
   if not self.session_id then
@@ -222,6 +236,18 @@ function Chat:catch_up()
     end
     self:run_ended("error", err and err.message or "the sidecar ended before the run began; ask again")
   end)
+end
+
+--- The chat's buffer is gone: so is its run, and its prompt.
+function Chat:close()
+  if self.run then
+    client.request("agent/cancel", { runId = self.run.id }, function() end)
+    state.runs[self.run.id] = nil
+    self.run = nil
+  end
+  if vim.api.nvim_buf_is_valid(self.prompt_buffer) then
+    vim.api.nvim_buf_delete(self.prompt_buffer, { force = true })
+  end
 end
 
 --- Showing --------------------------------------------------------------------------------------------------
@@ -262,10 +288,10 @@ function Chat:run_ended(reason, message, usage)
   else
     self:note(("%d tokens in, %d out"):format(usage and usage.inputTokens or 0, usage and usage.outputTokens or 0))
   end
-  local go_on = self.next
-  self.next = nil
-  if go_on then
-    go_on()
+  local unsaid = self.unsaid
+  self.unsaid = {}
+  for _, words in ipairs(unsaid) do
+    self:say(words[1], words[2])
   end
 end
 

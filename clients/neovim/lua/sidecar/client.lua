@@ -8,6 +8,9 @@ local M = {}
 --- Own choice: a sidecar that ends by itself more often than so within a minute is not started again.
 local MAX_CRASHES, CRASH_WINDOW_MS = 3, 60000
 
+--- A sidecar is gone within 5 s of its end being asked for: protocol.md, ground rule 7.1.
+local STOP_LIMIT_MS = 5000
+
 ---@return vim.lsp.Client?
 function M.get()
   return state.client_id and vim.lsp.get_client_by_id(state.client_id) or nil
@@ -106,11 +109,14 @@ local function ended(code, signal, client_id)
   local how = signal ~= 0 and ("signal %d"):format(signal) or ("status %d"):format(code)
   log.add("the sidecar ended with " .. how)
   if was_wanted then
-    tell_waiting("the sidecar was stopped")
+    -- Whoever has asked since wants the next one.
+    local waiting = state.waiting
+    state.waiting = {}
+    vim.iter(waiting):each(M.start)
     return
   end
   if not was_ready then
-    tell_waiting(("the sidecar ended with %s before it was ready; see :Sidecar log and :checkhealth sidecar"):format(how))
+    tell_waiting(("the sidecar ended with %s before it was ready; see :checkhealth sidecar"):format(how))
     return
   end
   if not may_restart() then
@@ -133,7 +139,8 @@ local function refused(err)
   end
 end
 
---- How the process is started. Neovim's client tells nobody when `initialize` is refused, so its answer is looked at here.
+--- How the process is started. Neovim's client tells nobody when `initialize` is refused, so its answer is looked
+--- at here.
 ---@param settings sidecar.Settings
 ---@param folder string
 ---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
@@ -161,7 +168,7 @@ end
 ---@param callback fun(failure?: string)
 function M.start(callback)
   local client = M.get()
-  if client and client.initialized then
+  if client and client.initialized and not state.is_stopping then
     callback()
     return
   end
@@ -238,27 +245,13 @@ end
 function M.restart()
   local client = M.get()
   state.crashes_ms = {}
-  local function start()
-    M.start(require("sidecar.chat").catch_up_all)
-  end
-  if not client then
-    start()
-    return
-  end
   M.stop()
-  -- A sidecar is gone within 5 s of its end being asked for, as protocol.md 7.1 has it.
+  M.start(require("sidecar.chat").catch_up_all)
   vim.defer_fn(function()
-    if not client:is_stopped() then
+    if client and not client:is_stopped() then
       client:stop(true)
     end
-  end, 5000)
-  local timer = assert(vim.uv.new_timer())
-  timer:start(20, 20, vim.schedule_wrap(function()
-    if not state.client_id and not timer:is_closing() then
-      timer:close()
-      start()
-    end
-  end))
+  end, STOP_LIMIT_MS)
 end
 
 return M

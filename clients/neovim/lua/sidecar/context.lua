@@ -51,7 +51,8 @@ local function block(range, is_whole)
   while body:find(fence, 1, true) do
     fence = fence .. "`"
   end
-  local said = ("%s, as it stands in the editor:\n%s%s\n%s\n%s"):format(where, fence, vim.bo[range.buffer].filetype, body, fence)
+  local head = ("%s, as it stands in the editor:\n%s%s"):format(where, fence, vim.bo[range.buffer].filetype)
+  local said = table.concat({ head, body, fence }, "\n")
   return { type = "text", text = said }, where
 end
 

@@ -7,11 +7,12 @@ local M = {}
 
 --- A call of a tool as a chat shows it.
 ---@class sidecar.Call
----@field title string its name and arguments
+---@field name string
+---@field arguments string in short
 ---@field block sidecar.Block
 ---@field state string what it does now
 
-local TITLE_WIDTH = 60
+local SUMMARY_WIDTH = 60
 --- Own choice: what a fold holds of a result; the model is shown up to `cycle.maxToolResultBytes`.
 local MAX_OUTPUT_LINES = 200
 
@@ -21,7 +22,8 @@ local MAX_OUTPUT_LINES = 200
 ---@param group? string
 local function set_state(chat, call, now, group)
   call.state = now
-  chat.view:set_headline(call.block, ("▸ %s · %s"):format(call.title, now), group)
+  -- The state stands before the arguments, so that a narrow window does not cut it off.
+  chat.view:set_headline(call.block, ("▸ %s · %s · %s"):format(call.name, now, call.arguments), group)
 end
 
 --- Starts to show a call.
@@ -30,9 +32,10 @@ end
 ---@param name string
 ---@param input table<string, any>
 function M.show_call(chat, id, name, input)
-  local title = text.escape(name) .. " " .. text.summary(input, TITLE_WIDTH)
-  local block = chat.view:add_block(("▸ %s · waiting"):format(title), text.arguments(input))
-  chat.calls[id] = { title = title, block = block, state = "waiting" }
+  local call = { name = text.escape(name), arguments = text.summary(input, SUMMARY_WIDTH) }
+  call.block = chat.view:add_block("▸ " .. call.name, text.arguments(input))
+  chat.calls[id] = call
+  set_state(chat, call, "waiting", "SidecarTool")
 end
 
 --- Shows how a call ended.
@@ -99,11 +102,14 @@ function shows.toolExecutionProgress(chat, event)
   if not call then
     return
   end
-  local amount = event.done and (event.total and ("%g of %g"):format(event.done, event.total) or ("%g"):format(event.done))
-  local parts = vim.tbl_filter(function(part)
-    return part ~= nil and part ~= ""
-  end, { "running", amount or "", event.message and text.escape(event.message) or "" })
-  set_state(chat, call, table.concat(parts, ", "))
+  local now = "running"
+  if event.done then
+    now = now .. (", %g"):format(event.done) .. (event.total and (" of %g"):format(event.total) or "")
+  end
+  if event.message then
+    now = now .. ", " .. text.escape(event.message)
+  end
+  set_state(chat, call, now)
 end
 
 ---@param event sidecar.ApprovalRequested
@@ -127,8 +133,8 @@ end
 ---@param event sidecar.ToolExecutionCompleted
 function shows.toolExecutionCompleted(chat, event)
   local took = text.duration(event.durationMs)
-  local how = event.isError and ("failed after %s%s"):format(took, event.errorKind and (" (%s)"):format(event.errorKind) or "")
-    or ("done in %s"):format(took)
+  local kind = event.errorKind and (" (%s)"):format(event.errorKind) or ""
+  local how = event.isError and ("failed after %s%s"):format(took, kind) or ("done in %s"):format(took)
   M.show_result(chat, event.callId, event.output, event.isError, how)
 end
 
@@ -139,7 +145,8 @@ end
 
 ---@param event sidecar.Compacted
 function shows.compacted(chat, event)
-  chat:note(("the conversation was made smaller: %d instead of %d tokens"):format(event.afterTokens, event.beforeTokens))
+  local sizes = ("%d instead of %d tokens"):format(event.afterTokens, event.beforeTokens)
+  chat:note("the conversation was made smaller: " .. sizes)
 end
 
 ---@param event sidecar.Warned

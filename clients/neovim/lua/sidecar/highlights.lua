@@ -7,7 +7,6 @@ local LINKS = {
   SidecarToolDone = "DiagnosticOk",
   SidecarToolFailed = "DiagnosticError",
   SidecarNote = "Comment",
-  SidecarKey = "Special",
 }
 
 function M.define()

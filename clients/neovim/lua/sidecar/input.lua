@@ -179,7 +179,8 @@ end
 ---@param params sidecar.RequestInputParams
 ---@param callback fun(result: sidecar.RequestInputResult)
 local function ask_to_visit(params, callback)
-  vim.ui.select({ "Open it in the browser", "I have opened it", "Decline" }, { prompt = "Visit this page?" }, function(_, position)
+  local choices_shown = { "Open it in the browser", "I have opened it", "Decline" }
+  vim.ui.select(choices_shown, { prompt = "Visit this page?" }, function(_, position)
     if position == 1 then
       vim.ui.open(params.url)
     end

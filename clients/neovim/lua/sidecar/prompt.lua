@@ -37,6 +37,13 @@ function M.new(chat)
       end,
     })
   end
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    buffer = chat.view.buffer,
+    desc = "End what belongs to the chat",
+    callback = vim.schedule_wrap(function()
+      chat:close()
+    end),
+  })
   return buffer
 end
 

@@ -14,7 +14,6 @@ local state = require("sidecar.state")
 ---@field private levels (integer|string)[] the fold level of each line, as 'foldexpr' wants it
 ---@field private changed table<sidecar.Block, true> headlines that are not written yet
 ---@field private timer uv.uv_timer_t
----@field private is_due boolean
 local View = {}
 View.__index = View
 
@@ -76,7 +75,6 @@ function View.new(name)
     levels = { 0 },
     changed = {},
     timer = assert(vim.uv.new_timer()),
-    is_due = false,
   }, View)
   state.views[buffer] = view
   vim.api.nvim_create_autocmd("BufWinEnter", {
@@ -141,9 +139,7 @@ end
 
 --- Writes what has gathered. Everything that is not text that streams in calls it first.
 function View:flush()
-  self.is_due = false
   local text, changed = self.pending, self.changed
-  self.pending, self.changed = "", {}
   if text == "" and not next(changed) then
     return
   end
@@ -155,19 +151,21 @@ function View:flush()
         self.levels[last + offset] = 0
       end
       vim.api.nvim_buf_set_text(self.buffer, last - 1, -1, last - 1, -1, lines)
+      self.pending = "" -- Not before: CTRL-C may interrupt this function anywhere.
     end
     for block in pairs(changed) do
       self:write_headline(block)
     end
+    self.changed = {}
   end)
 end
 
 ---@private
 function View:flush_soon()
-  if self.is_due or not self:is_valid() then
+  -- The timer itself is asked: CTRL-C may drop what was scheduled, and then the next text starts it again.
+  if self.timer:is_active() or not self:is_valid() then
     return
   end
-  self.is_due = true
   self.timer:start(WRITE_EVERY_MS, 0, vim.schedule_wrap(function()
     self:flush()
   end))

@@ -1,0 +1,75 @@
+-- Watches the plugin in a Neovim on a real terminal (tmux) from outside: what stands on the screen, and how soon a key
+-- is answered while an answer streams in.
+local given = vim.json.decode(arg[1])
+local seen = {}
+
+local function tmux(...)
+  local result = vim.system({ "tmux", "-S", given.tmux, ... }, { text = true }):wait(10000)
+  assert(result.code == 0, result.stderr)
+  return result.stdout
+end
+
+local function screen()
+  return tmux("capture-pane", "-p", "-t", "sidecar")
+end
+
+local function wait_for(wanted)
+  local is_there = vim.wait(15000, function()
+    return screen():find(wanted, 1, true) ~= nil
+  end, 50)
+  assert(is_there, ("waited in vain for %s on:\n%s"):format(wanted, screen()))
+  return screen()
+end
+
+local function keys(...)
+  tmux("send-keys", "-t", "sidecar", ...)
+end
+
+local size = { "-x", "110", "-y", "32", "-c", given.folder }
+local start = { given.nvim, "-u", given.init, "--listen", given.socket, given.file }
+tmux("-f", "/dev/null", "new-session", "-d", "-s", "sidecar", unpack(vim.list_extend(size, start)))
+wait_for("words of a file")
+keys(":Sidecar ask write a note", "Enter")
+seen.question = wait_for("May this run?")
+keys(":Sidecar approve", "Enter")
+wait_for("q later")
+keys("o")
+seen.done = wait_for("tokens in")
+
+-- The prompt, while a long answer streams in.
+keys(":Sidecar chat", "Enter")
+local channel = vim.fn.sockconnect("pipe", given.socket, { rpc = true })
+local function evaluate(code, ...)
+  return vim.rpcrequest(channel, "nvim_exec_lua", code, { ... })
+end
+evaluate([[require("sidecar").ask("tell me a lot")]])
+wait_for("**word**")
+vim.rpcrequest(channel, "nvim_input", "i")
+local times = {}
+local before_lines = evaluate([[return #require("sidecar.state").chats[1].view.levels]])
+local before_ms = vim.uv.now()
+for count = 1, 60 do
+  local began = vim.uv.hrtime()
+  vim.rpcrequest(channel, "nvim_input", "x")
+  repeat
+    local line = evaluate([[return vim.api.nvim_buf_get_lines(0, 0, -1, true)[1]
+]])
+  until #line == count
+  times[count] = (vim.uv.hrtime() - began) / 1e6
+  vim.wait(15)
+end
+seen.was_streaming = evaluate([[return next(require("sidecar.state").runs) ~= nil]])
+local lines = evaluate([[return #require("sidecar.state").chats[1].view.levels]]) - before_lines
+seen.lines_a_second = lines / ((vim.uv.now() - before_ms) / 1000)
+table.sort(times)
+seen.median_ms, seen.p95_ms, seen.worst_ms = times[30], times[57], times[60]
+seen.streaming = screen()
+-- CTRL-C while a key is awaited in insert mode ends that mode, as ever, and interrupts whatever the editor is at.
+keys("C-c")
+vim.wait(200)
+seen.later = screen()
+keys("C-c")
+seen.stopped = wait_for("> stopped")
+pcall(vim.rpcrequest, channel, "nvim_command", "qall!")
+vim.fn.chanclose(channel)
+io.write(vim.json.encode(seen), "\n")
