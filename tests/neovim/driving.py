@@ -27,7 +27,7 @@ async def play(scenario: str, given: Mapping[str, Any], env: Mapping[str, str]) 
     process = await asyncio.create_subprocess_exec(
         *(NVIM, "--headless", "-u", "NONE", "--cmd", f"set rtp^={PLUGIN}"),
         *("-l", str(Path(__file__).parent / f"{scenario}.lua"), json.dumps({"command": COMMAND, **given})),
-        env={**env, "PYTHONPATH": str(ROOT)},
+        env={**env, "HOME": given["folder"], "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

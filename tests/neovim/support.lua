@@ -3,8 +3,13 @@
 local M = { given = vim.json.decode(arg[1]), seen = {}, told = {}, picked = {}, progress = {} }
 
 vim.cmd.cd(vim.fn.fnameescape(M.given.folder))
+local before = vim.uv.hrtime()
 vim.cmd.runtime("plugin/sidecar.lua")
 require("sidecar").setup({ cmd = M.given.command, options = M.given.options })
+M.seen.start_ms = (vim.uv.hrtime() - before) / 1e6
+M.seen.loaded = vim.fn.sort(vim.tbl_filter(function(name)
+  return vim.startswith(name, "sidecar")
+end, vim.tbl_keys(package.loaded)))
 
 -- As plugins for notifications and pickers do.
 vim.notify = function(message)
