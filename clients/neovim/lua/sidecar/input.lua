@@ -194,23 +194,34 @@ end
 function M.ask(params)
   local waiting = coroutine.running()
   local close = show_message(params)
+  local is_answered = false
   local function answer(result)
     close()
     vim.schedule(function()
-      coroutine.resume(waiting, result)
+      if not is_answered then
+        is_answered = true
+        coroutine.resume(waiting, result)
+      end
     end)
   end
   local function take(content)
     answer(content == nil and { action = "cancel" } or { action = "accept", content = content })
   end
+  vim.defer_fn(close, params.deadlineMs)
   vim.schedule(function()
-    local schema = params.schema
-    if params.url then
-      ask_to_visit(params, answer)
-    elseif schema and schema.properties then
-      ask_fields(schema, take)
-    else
-      ask_value("Answer", schema or {}, take)
+    local schema = params.schema or {}
+    local is_asked, failure = pcall(function()
+      if params.url then
+        ask_to_visit(params, answer)
+      elseif schema.properties then
+        ask_fields(schema, take)
+      else
+        ask_value("Answer", schema, take)
+      end
+    end)
+    if not is_asked then -- CTRL-C in a menu, for example.
+      log.add("a question was left without an answer: " .. tostring(failure))
+      answer({ action = "cancel" })
     end
   end)
   return coroutine.yield()

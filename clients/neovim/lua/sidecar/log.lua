@@ -22,7 +22,7 @@ end
 ---@param level? integer one of vim.log.levels; an error if absent
 function M.tell(message, level)
   M.add(message)
-  vim.notify("sidecar: " .. message, level or vim.log.levels.ERROR)
+  vim.notify("sidecar: " .. require("sidecar.text").escape(message), level or vim.log.levels.ERROR)
 end
 
 --- Shows the log in a window.

@@ -38,16 +38,12 @@ end
 ---@param text string
 ---@return string
 function M.escape(text)
-  if not text:find("[^\32-\126]") then
-    return text
-  end
-  local pieces = {}
-  for position = 1, vim.fn.strchars(text) do
-    local character = vim.fn.strcharpart(text, position - 1, 1)
-    local code = vim.fn.char2nr(character)
-    pieces[position] = is_hidden(code) and (NAMED[code] or ("\\u{%x}"):format(code)) or character
-  end
-  return table.concat(pieces)
+  -- Whatever is not plain ASCII, a whole character at a time.
+  return (text:gsub("[^\32-\126][\128-\191]*", function(character)
+    local first = character:byte()
+    local code = first < 0x80 and first or vim.fn.char2nr(character)
+    return is_hidden(code) and (NAMED[code] or ("\\u{%x}"):format(code)) or nil
+  end))
 end
 
 --- The lines of a text, each escaped.
