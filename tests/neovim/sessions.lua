@@ -5,6 +5,7 @@ local seen = support.seen
 if support.given.begins then
   vim.cmd("Sidecar ask remember 7")
   support.wait_for_text("tokens in")
+  seen.live = support.text("chat/1")
   support.finish()
   return
 end

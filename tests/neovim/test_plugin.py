@@ -4,6 +4,7 @@ Source: `clients/neovim/README.md`, and `protocol.md` for what is told to the si
 own; only `vim.ui.select`, `vim.ui.input` and `vim.notify` are those of the scenario, as a plugin brings them.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -96,10 +97,12 @@ async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_thin
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {"theirs": {"command": "their-server"}}}')
     (tmp_path / "a.txt").write_text("seven")
     env = clean_environment()
-    script = (calls(("read_file", {"path": "a.txt"})), says("Seven."), says("It was 7."))
+    (tmp_path / "b.txt").write_text("eight")
+    two = calls(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"}))
+    script = (two, says("Seven."), says("It was 7."))
     async with ScriptedModel(*script) as model:
         untrusting = options(model, trustWorkspace=False)
-        await play("sessions", {"folder": str(tmp_path), "options": untrusting, "begins": True}, env)
+        first = await play("sessions", {"folder": str(tmp_path), "options": untrusting, "begins": True}, env)
         asking = options(model, mcpServers={"broken": {"command": "no-such-server"}})
         seen = await play("sessions", {"folder": str(tmp_path), "options": asking}, env)
     (trust,) = [picked for picked in seen["picked"] if "Trust" in picked["names"]]
@@ -107,10 +110,19 @@ async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_thin
     assert trust["names"] == ["Trust", "Not now", "Never"]
     assert all("remember 7" in picked["names"][0] and len(picked["names"]) == 1 for picked in lists)
     assert '## You\n\nremember 7\n\n▸ read_file · done · path="a.txt"' in seen["resumed"]
-    assert seen["resumed"].endswith("## Agent\n\nSeven.")
+    assert seen["resumed"].endswith("    eight\n\n## Agent\n\nSeven.")
+    untimed = re.sub(r" in [\d.]+ m?s ·", " ·", first["live"])
+    assert untimed == seen["resumed"] + "\n\n> 22 tokens in, 14 out"
     assert seen["cursor_in"].endswith("sidecar://prompt/1")
     assert seen["chats"] == 1
-    assert [m["role"] for m in model.requests[2].messages] == ["user", "assistant", "tool", "assistant", "user"]
+    assert [m["role"] for m in model.requests[2].messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+        "user",
+    ]
     assert seen["answer"] == {"action": "accept", "content": {"count": 7, "colour": "b"}}
     assert "no-such-server" in seen["servers"]
     assert "the sidecar is ready" in seen["log"]
