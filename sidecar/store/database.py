@@ -61,26 +61,26 @@ class Database:
     def rows(self, sql: str, *values: Any) -> list[Row]:
         """What a query finds."""
         with self._translated():
-            found: list[Row] = self._opened().execute(sql, values).fetchall()
+            found: list[Row] = self._opened().execute(sql, tuple(map(_bound, values))).fetchall()
             return found
 
     def row(self, sql: str, *values: Any) -> Row | None:
         """The first row that a query finds."""
         with self._translated():
-            found: Row | None = self._opened().execute(sql, values).fetchone()
+            found: Row | None = self._opened().execute(sql, tuple(map(_bound, values))).fetchone()
             return found
 
     def change(self, sql: str, *values: Any) -> int:
         """How many rows a statement has changed."""
         with self._translated():
-            count = int(self._opened().execute(sql, values).rowcount)
+            count = int(self._opened().execute(sql, tuple(map(_bound, values))).rowcount)
         self._committed()
         return count
 
     def insert(self, sql: str, *values: Any) -> int:
         """The key of the row that an INSERT has made."""
         with self._translated():
-            key = int(self._opened().execute(sql, values).lastrowid)
+            key = int(self._opened().execute(sql, tuple(map(_bound, values))).lastrowid)
         self._committed()
         return key
 
@@ -143,3 +143,14 @@ def told(error: Exception, path: str) -> StoreError:
     name = str(getattr(error, "sqlite_errorname", ""))
     kind = next((known for known in _ADVICE if name.startswith(known)), "")
     return StoreError(f"the store {path}: {error}; {_ADVICE.get(kind, _ELSEWHERE)}", path=path)
+
+
+def _bound(value: Any) -> Any:
+    """A value as SQLite takes it: text is UTF-8, which has no halves of surrogate pairs."""
+    if type(value) is not str or value.isascii():
+        return value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return value
