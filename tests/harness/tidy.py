@@ -91,6 +91,7 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("sidecar/mcp/oauth/sign_ins.py", "sidecar.mcp.oauth.authorization"): "httpx, for servers with a url alone",
     ("sidecar/mcp/oauth/signing.py", "sidecar.mcp.oauth.jose"): "PyJWT, 150 ms, for servers that want a signature",
     ("sidecar/mcp/oauth/system_keyring.py", "keyring"): "400 ms, and needed by servers with OAuth alone",
+    ("sidecar/server/lean_lsp.py", "lsprotocol.types"): "its classes are made under a condition",
     ("sidecar/tools/arguments.py", "jsonschema"): "100 ms, and needed by the first call alone",
     ("sidecar/tools/arguments.py", "jsonschema.validators"): "as jsonschema",
     ("sidecar/tools/arguments.py", "referencing"): "as jsonschema",
