@@ -54,8 +54,8 @@ def ripgrep_path() -> str | None:
 async def ripgrep_search(program: str, search: Search, place: Place) -> Found:
     """Searches with ripgrep; when cancelled, it is ended. Raises PatternRefusedError and OSError."""
     if is_folder(place):
-        with folder_at(place) as folder, _ignore_file(place, search) as ignore_file:
-            arguments = _arguments(program, search, f"--ignore-file={ignore_file}")
+        with folder_at(place) as folder, _rules_from_above(place, search) as rules:
+            arguments = _arguments(program, search, *rules)
             return await _run([*arguments, "./"], _reachable(folder, place.path), search)
     search = evolve(search, glob=None)  # A file that is named is wanted.
     arguments = _arguments(program, search)
@@ -71,12 +71,16 @@ def _arguments(program: str, search: Search, *more: str) -> list[str]:
 
 
 @contextmanager
-def _ignore_file(place: Place, search: Search) -> Iterator[str]:
-    """A file with the rules of the folders above."""
+def _rules_from_above(place: Place, search: Search) -> Iterator[list[str]]:
+    """The flag that gives the rules of the folders above, in a file; none where there are no rules."""
+    rules = "" if search.with_ignored else rules_from_above(place)
+    if not rules:
+        yield []
+        return
     with tempfile.TemporaryDirectory(prefix="agent-sidecar-") as folder:
         path = Path(folder, "ignore")
-        path.write_text("" if search.with_ignored else rules_from_above(place), encoding="utf-8")
-        yield str(path)
+        path.write_text(rules, encoding="utf-8")
+        yield [f"--ignore-file={path}"]
 
 
 def _flags(search: Search) -> list[str]:
