@@ -14,8 +14,9 @@ import time
 from typing import Any
 
 import httpx
+from sidecar_client import Sidecar
 
-from tests.harness.host import sidecar
+from tests.harness.host import clean_environment
 from tests.harness.mcp_server import server_entry
 from tests.harness.model_server import ScriptedModel, SeenRequest, calls, says
 
@@ -84,10 +85,11 @@ async def main(rounds: int) -> None:
     floor: list[float] = []
     async with ScriptedModel(answer=answer) as model, httpx.AsyncClient() as client:
         options["providers"] = {"test": {"api": "openai-chat", "baseUrl": model.base_url}}
-        async with sidecar(options) as host:
+        command = (sys.executable, "-m", "sidecar")
+        async with Sidecar(options, command=command, env=clean_environment()) as host:
             for number in range(1, rounds + 6):
                 began = time.perf_counter()
-                await host.submit("go")
+                await host.submit("go").result()
                 between = time.perf_counter()
                 await floor_turn(client, model.base_url, server, number)
                 if number > 5:  # The first few warm both up.
