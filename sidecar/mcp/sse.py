@@ -5,7 +5,7 @@ Source: HTML standard, 9.2.5 and 9.2.6. Data stays bytes: it is JSON, and may be
 
 from typing import NamedTuple
 
-from sidecar.mcp.framing import MAX_LINE_BYTES, Line, OversizedLine
+from sidecar.mcp.framing import MAX_LINE_BYTES, GrowingLine, Line, OversizedLine
 
 _BOM = b"\xef\xbb\xbf"
 _SHOWN_BYTES = 1024
@@ -97,19 +97,17 @@ class _Lines:
 
     def __init__(self, max_bytes: int) -> None:
         # Room for the name of the field: the limit is for what it holds.
-        self._max_bytes = max_bytes + len(b"data: ")
-        self._partial = bytearray()
-        self._oversized: OversizedLine | None = None
+        self._line = GrowingLine(max_bytes + len(b"data: "))
+        self._held = b""
         self._is_after_return = False
         self._is_at_start = True
 
     def feed(self, chunk: bytes) -> list[Line]:
         """The lines that `chunk` completes."""
         if self._is_at_start:
-            chunk = bytes(self._partial) + chunk
-            self._partial.clear()
+            chunk, self._held = self._held + chunk, b""
             if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
-                self._partial += chunk
+                self._held = chunk
                 return []
             self._is_at_start = False
             chunk = chunk.removeprefix(_BOM)
@@ -120,30 +118,10 @@ class _Lines:
             self._is_after_return = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         first, *others = chunk.split(b"\n")
-        self._grow(first)
+        self._line.grow(first)
         if not others:
             return []
         *middle, last = others
-        lines = [self._taken(), *middle]
-        self._grow(last)
+        lines = [self._line.take(), *middle]
+        self._line.grow(last)
         return lines
-
-    def _grow(self, piece: bytes) -> None:
-        if self._oversized is not None:
-            tail = (self._oversized.tail + piece)[-_SHOWN_BYTES:]
-            self._oversized = OversizedLine(self._oversized.head, tail)
-            return
-        self._partial += piece
-        if len(self._partial) > self._max_bytes:
-            self._oversized = OversizedLine(
-                bytes(self._partial[:_SHOWN_BYTES]), bytes(self._partial[-_SHOWN_BYTES:])
-            )
-            self._partial.clear()
-
-    def _taken(self) -> Line:
-        if self._oversized is not None:
-            oversized, self._oversized = self._oversized, None
-            return oversized
-        line = bytes(self._partial)
-        self._partial.clear()
-        return line
