@@ -1,5 +1,6 @@
 """The permissions in force: those of the workspace, and what a session has on top of them."""
 
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 from attrs import evolve
@@ -26,8 +27,8 @@ class Kept(Protocol):
     def forget(self, session_id: str) -> None:
         """Drops the layer."""
 
-    def forget_tool(self, tool: str) -> None:
-        """Drops the remembered rules that allow a tool, in every layer."""
+    def forget_rules(self, is_forgotten: Callable[[PermissionRule], bool]) -> None:
+        """Drops remembered rules, in every layer."""
 
 
 class InMemory:
@@ -48,11 +49,10 @@ class InMemory:
         """See Kept."""
         self._layers.pop(session_id, None)
 
-    def forget_tool(self, tool: str) -> None:
+    def forget_rules(self, is_forgotten: Callable[[PermissionRule], bool]) -> None:
         """See Kept."""
         for key, (options, rules) in self._layers.items():
-            kept = tuple(rule for rule in rules if rule.tool != tool or rule.decision != "allow")
-            self._layers[key] = (options, kept)
+            self._layers[key] = (options, tuple(rule for rule in rules if not is_forgotten(rule)))
 
 
 class PermissionBook:
@@ -110,7 +110,7 @@ class PermissionBook:
 
     def forget_tool(self, tool: str) -> None:
         """Drops what people have allowed of a tool, which is not what it was: they are asked again."""
-        self._kept.forget_tool(tool)
+        self._kept.forget_rules(lambda rule: rule.tool == tool and rule.decision == "allow")
 
     def _add(self, rule: PermissionRule, key: str | None) -> None:
         options, remembered = self._kept.load(key)

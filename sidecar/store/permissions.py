@@ -41,11 +41,11 @@ class KeptPermissions:
         """Drops what a session had."""
         self._database.change("DELETE FROM permissions WHERE scope = ?", self._scope(session_id))
 
-    def forget_tool(self, tool: str) -> None:
-        """Drops what people have allowed of a tool, wherever that was."""
+    def forget_rules(self, is_forgotten: Callable[[PermissionRule], bool]) -> None:
+        """Drops rules that answers have left, in every session and workspace."""
         for scope, remembered in self._database.rows("SELECT scope, remembered FROM permissions"):
             rules = value_of(remembered, Rules)
-            kept = without_allowed(rules, tool)
+            kept = tuple(rule for rule in rules if not is_forgotten(rule))
             if kept != rules:
                 self._database.change(
                     "UPDATE permissions SET remembered = ? WHERE scope = ?", body_of(kept), scope
@@ -55,11 +55,6 @@ class KeptPermissions:
         if session_id is not None:
             return session_scope(session_id)
         return f"workspace:{json.dumps(sorted(str(folder) for folder in self._workspace()))}"
-
-
-def without_allowed(rules: Rules, tool: str) -> Rules:
-    """The rules but those that allow exactly this tool."""
-    return tuple(rule for rule in rules if rule.tool != tool or rule.decision != "allow")
 
 
 def session_scope(session_id: str) -> str:
