@@ -14,6 +14,7 @@ from sidecar.tools.builtin.text_file import (
     version_of,
     write,
 )
+from sidecar.tools.documents import OpenDocument
 from sidecar.tools.workspace import Place, spot_of
 
 NewText = Callable[[TextFile | None], str]
@@ -56,8 +57,8 @@ def change_file(
     """
     try:
         with locked(place):
-            if ctx.documents.at(place.path) is not None:
-                return _in_editor(place, ctx, new_text, wanted)
+            if (document := ctx.documents.at(place.path)) is not None:
+                return _in_editor(document, place, ctx, new_text, wanted)
             return _on_disk(place, new_text, wanted, create=create)
     except UnfitFileError as error:
         raise RefusedChangeError(f"{place.shown} {error}, so it was not changed") from None
@@ -84,9 +85,9 @@ def _on_disk(place: Place, new_text: NewText, wanted: str | None, *, create: boo
     return Changed(before, after, version, len(raw))
 
 
-def _in_editor(place: Place, ctx: ToolContext, new_text: NewText, wanted: str | None) -> Changed:
-    document = ctx.documents.at(place.path)
-    assert document is not None, "looked at just now"
+def _in_editor(
+    document: OpenDocument, place: Place, ctx: ToolContext, new_text: NewText, wanted: str | None
+) -> Changed:
     before = buffered(document.text)
     _refuse_stale(place, before, wanted)
     after = new_text(before)
