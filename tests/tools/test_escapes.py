@@ -24,6 +24,9 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs links that everyb
 SECRET = "the secret outside"
 NEW = "written by a tool"
 
+OUR_ROOT = "/proc/self/root"
+"""A link of the kernel to the folder that we see as the root."""
+
 HOSTILE_PATHS = [
     "../outside/secret",
     "../outside",
@@ -53,7 +56,7 @@ HOSTILE_PATHS = [
     "/",
     "/etc/passwd",
     "/etc/../etc/passwd",
-    "/proc/self/root/etc/passwd",
+    f"{OUR_ROOT}/etc/passwd",
     "/proc/self/cwd",
     "/proc/self/environ",
     "/proc/1/environ",
@@ -77,7 +80,7 @@ HOSTILE_PATHS = [
     "link-to-link/secret",
     "link-relative",
     "link-relative/secret",
-    "link-to-proc/root/etc/passwd",
+    f"link-to-proc/{Path(OUR_ROOT).name}/etc/passwd",
     "link-to-proc/cwd",
     "link-to-device",
     "link-to-nowhere",
