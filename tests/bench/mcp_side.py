@@ -1,7 +1,8 @@
 """One side of `bench_mcp` in a process of its own: the same work through one of three clients.
 
-`python mcp_side.py {one|many} {floor|ours|sdk} COMMAND...` runs the server COMMAND and writes figures as JSON. It
-is run by path, since the official SDK has an interpreter of its own that knows nothing of this project.
+`python mcp_side.py {turns|many} {floor|ours|sdk} COMMAND...` runs the server COMMAND and writes lines of JSON.
+With `turns` it does one piece of work for each name that it reads, so that the sides can take turns. It is run by
+path, since the official SDK has an interpreter of its own that knows nothing of this project.
 """
 
 import asyncio
@@ -17,11 +18,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
-BATCHES = 8
 CALLS_OF_A_BATCH = 250
-PARALLEL_CALLS = 3000
+PARALLEL_CALLS = 1500
 IN_FLIGHT = 50
-WARM_UP_CALLS = 100
 HUGE_BYTES = 20_000_000
 TICK_SECS = 0.005
 MANY_SERVERS = 99
@@ -75,8 +74,8 @@ class Sdk:
 SIDES: dict[str, Any] = {"floor": Floor, "ours": Ours, "sdk": Sdk}
 
 
-async def measured(kind: str, command: list[str]) -> dict[str, float]:
-    """All figures of one side."""
+async def turns(kind: str, command: list[str]) -> None:
+    """What opening costs, then the figures of each piece of work that is asked for, until stdin ends."""
     began = time.perf_counter()
     side = SIDES[kind](command)
     imported = time.perf_counter()
@@ -84,29 +83,33 @@ async def measured(kind: str, command: list[str]) -> dict[str, float]:
     connected = time.perf_counter()
     await side.list_tools()
     listed = time.perf_counter()
-    figures = {
-        "import (ms)": (imported - began) * 1e3,
-        "spawn and connect (ms)": (connected - imported) * 1e3,
-        "tools/list (ms)": (listed - connected) * 1e3,
-        **await one_by_one(side.call),
-        **await side_by_side(side.call),
-        **await one_huge(side.call),
-    }
+    write(
+        {
+            "import (ms)": (imported - began) * 1e3,
+            "spawn and connect (ms)": (connected - imported) * 1e3,
+            "tools/list (ms)": (listed - connected) * 1e3,
+        }
+    )
+    works = {"one by one": one_by_one, "side by side": side_by_side, "one huge": one_huge}
+    while work := await asyncio.to_thread(sys.stdin.readline):
+        write(await works[work.rstrip()](side.call))
     closing = time.perf_counter()
     await side.close()
-    figures["close (ms)"] = (time.perf_counter() - closing) * 1e3
-    figures["most memory (MB)"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return figures
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    write({"close (ms)": (time.perf_counter() - closing) * 1e3, "most memory (MB)": memory_mb})
+
+
+def write(figures: dict[str, float]) -> None:
+    sys.stdout.write(json.dumps(figures) + "\n")
+    sys.stdout.flush()
 
 
 async def one_by_one(call: Call) -> dict[str, float]:
-    """Of the best of some batches: a core that others share is slower for seconds on end."""
-    for _ in range(WARM_UP_CALLS):
-        await call("echo", {"text": "warm"})
-    batches = [[await timed(call) for _ in range(CALLS_OF_A_BATCH)] for _ in range(BATCHES)]
+    """A batch of calls, of which none begins before the last has ended."""
+    took = [await timed(call) for _ in range(CALLS_OF_A_BATCH)]
     return {
-        "call p50 (us)": min(map(statistics.median, batches)) * 1e6,
-        "call p99 (us)": min(statistics.quantiles(batch, n=100)[98] for batch in batches) * 1e6,
+        "call p50 (us)": statistics.median(took) * 1e6,
+        "call p99 (us)": statistics.quantiles(took, n=100)[98] * 1e6,
     }
 
 
@@ -150,7 +153,7 @@ async def one_huge(call: Call) -> dict[str, float]:
     return {"20 MB result (ms)": took * 1e3, "longest stall meanwhile (ms)": max(gaps) * 1e3}
 
 
-async def many(kind: str, command: list[str]) -> dict[str, float]:
+async def many(kind: str, command: list[str]) -> None:
     """So many servers at once, beside one that never answers: until each of the others has listed its tools."""
     end = asyncio.Event()
 
@@ -174,7 +177,7 @@ async def many(kind: str, command: list[str]) -> dict[str, float]:
     end.set()
     await asyncio.gather(*lives)
     await asyncio.gather(silent, return_exceptions=True)
-    return {f"{MANY_SERVERS} servers ready beside a silent one (ms)": took * 1e3}
+    write({f"{MANY_SERVERS} servers ready beside a silent one (ms)": took * 1e3})
 
 
 def main() -> None:
@@ -182,8 +185,7 @@ def main() -> None:
     work, kind, *command = sys.argv[1:]
     if kind != "sdk":
         sys.path.insert(0, str(ROOT))
-    run = {"one": measured, "many": many}[work]
-    sys.stdout.write(json.dumps(asyncio.run(run(kind, command))))
+    asyncio.run({"turns": turns, "many": many}[work](kind, command))
 
 
 if __name__ == "__main__":
