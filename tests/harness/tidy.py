@@ -45,7 +45,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         }
     ),
     "schema": frozenset({"protocol"}),
-    "cli": frozenset({"schema", "sidecar_client", "config_files", "protocol"}),
+    "conformance": frozenset({"schema", "protocol"}),
+    "cli": frozenset({"schema", "conformance", "sidecar_client", "config_files", "protocol"}),
     "__main__": frozenset({"app", "cli"}),
     "__init__": frozenset({"agent", "tools", "permissions", "providers", "mcp", "store", "protocol"}),
     "sidecar_client": frozenset(),
@@ -68,6 +69,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "workspace": frozenset({"attrs"}),
     "app": frozenset({"attrs", "platformdirs"}),
     "schema": frozenset({"attrs"}),
+    "conformance": frozenset({"attrs"}),
     "cli": frozenset({"attrs", "platformdirs", "tomlkit"}),
     "__main__": frozenset(),
     "__init__": frozenset(),

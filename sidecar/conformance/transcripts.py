@@ -1,0 +1,318 @@
+"""Transcripts as frozen values, read strictly: a word that is not known is an error, so that none is passed over.
+
+`transcripts/README.md` says what each word means.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from attrs import frozen
+
+from sidecar.conformance.rules import Rule
+from sidecar.protocol.values import JsonObject
+
+
+class TranscriptError(Exception):
+    """A transcript is not what the format says; names the file, the conversation and the step."""
+
+
+@frozen(kw_only=True)
+class Send:
+    """Sends a frame. Values may hold `$` operators; see `matching.fill`."""
+
+    frame: Any
+
+
+@frozen(kw_only=True)
+class SendBytes:
+    """Sends text as it stands, without a header, `times` over."""
+
+    text: Any
+    times: int = 1
+
+
+@frozen(kw_only=True)
+class Expect:
+    """Waits for a frame with the address of `frame`, which has to match it.
+
+    `where` narrows down which frame is meant. `reply` answers it, being a request. Time limits are in
+    milliseconds: `within_ms` is how long to wait, None for the kit's own bound; `after_ms` is the least time
+    that must have passed since the step before.
+    """
+
+    frame: JsonObject
+    where: Any = None
+    reply: JsonObject | None = None
+    within_ms: int | None = None
+    after_ms: int | None = None
+    rule: str | None = None
+
+
+@frozen(kw_only=True)
+class Count:
+    """How many frames of this conversation have matched so far; `times` is a pattern of the number."""
+
+    frame: JsonObject
+    times: Any
+    rule: str | None = None
+
+
+@frozen(kw_only=True)
+class Order:
+    """Frames of this conversation came in this order, others between them or not."""
+
+    frames: tuple[JsonObject, ...]
+    rule: str | None = None
+
+
+@frozen(kw_only=True)
+class Joined:
+    """The texts at `path` (`params.event.text`) of all frames that match so far, joined, match a pattern."""
+
+    frame: JsonObject
+    path: str
+    matches: Any
+    rule: str | None = None
+
+
+@frozen(kw_only=True)
+class Check:
+    """A value made of what was captured matches a pattern."""
+
+    value: Any
+    matches: Any
+    rule: str | None = None
+
+
+@frozen(kw_only=True)
+class Stop:
+    """Ends what is judged from outside: `closeInput`, or `terminate` (SIGTERM; passed over on Windows)."""
+
+    how: str
+
+
+@frozen(kw_only=True)
+class Exit:
+    """The process that is judged ends within a time, in milliseconds, with a status."""
+
+    status: Any
+    within_ms: int
+    rule: str | None = None
+
+
+@frozen(kw_only=True)
+class Reading:
+    """Stops reading what the other side writes, or begins again."""
+
+    on: bool
+
+
+Step = Send | SendBytes | Expect | Count | Order | Joined | Check | Stop | Exit | Reading
+
+
+@frozen(kw_only=True)
+class Conversation:
+    """Steps that are played in their order.
+
+    `start` says how the other side is started (its own meaning in each half of the kit); those with the same
+    may share a process unless they are `alone`. `needs` names what the other side has to be able to do, else
+    the conversation is skipped.
+    """
+
+    name: str
+    about: str
+    steps: tuple[Step, ...]
+    start: JsonObject
+    alone: bool = False
+    needs: tuple[str, ...] = ()
+
+    @property
+    def rules(self) -> frozenset[str]:
+        """The rules that its steps prove."""
+        return frozenset(rule for step in self.steps if (rule := rule_of(step)))
+
+
+@frozen(kw_only=True)
+class Kit:
+    """One half of the kit: its rules in the order of their numbers, and the conversations that prove them."""
+
+    rules: tuple[Rule, ...]
+    conversations: tuple[Conversation, ...]
+
+    def only(self, rule_ids: frozenset[str]) -> "Kit":
+        """These rules, and the conversations that prove any of them; watches are in every conversation."""
+        rules = tuple(rule for rule in self.rules if rule.id in rule_ids)
+        if any(rule.watch for rule in rules):
+            return Kit(rules=rules, conversations=self.conversations)
+        return Kit(rules=rules, conversations=tuple(each for each in self.conversations if each.rules & rule_ids))
+
+
+def rule_of(step: Step) -> str | None:
+    """The rule that a step proves."""
+    return getattr(step, "rule", None)
+
+
+def read_kit(half: str) -> Kit:
+    """The transcripts of `server` or `host` that this package brings. Raises TranscriptError."""
+    folder = resources.files("sidecar.conformance").joinpath("transcripts", half)
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
+    parts = [read_file(file) for file in files]
+    rules = sorted((rule for part in parts for rule in part.rules), key=lambda rule: rule.id)
+    kit = Kit(rules=tuple(rules), conversations=tuple(each for part in parts for each in part.conversations))
+    _check_names(kit)
+    return kit
+
+
+def read_file(file: Traversable) -> Kit:
+    """One file: the rules of a topic and the conversations that prove them."""
+    try:
+        content = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise TranscriptError(f"{file.name}: not JSON: {error}") from None
+    known = _Reader(content, file.name)
+    start = known.get("start", {})
+    known.get("topic", "")
+    rules = tuple(_rule(_Reader(each, f"{file.name}: rules")) for each in known.get("rules", []))
+    conversations = tuple(
+        _conversation(_Reader(each, f"{file.name}: {each.get('name')}"), start)
+        for each in known.get("conversations", [])
+    )
+    known.done()
+    return Kit(rules=rules, conversations=conversations)
+
+
+class _Reader:
+    """Takes the fields out of an object, and complains about what nobody took."""
+
+    def __init__(self, content: Any, place: str) -> None:
+        if not isinstance(content, dict):
+            raise TranscriptError(f"{place}: must be an object")
+        self._content: JsonObject = dict(content)
+        self.place = place
+
+    def need(self, name: str) -> Any:
+        if name not in self._content:
+            raise TranscriptError(f"{self.place}: {name} is missing")
+        return self._content.pop(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._content.pop(name, default)
+
+    def has(self, name: str) -> bool:
+        return name in self._content
+
+    def done(self) -> None:
+        if self._content:
+            raise TranscriptError(f"{self.place}: unknown: {', '.join(sorted(self._content))}")
+
+
+def _rule(known: _Reader) -> Rule:
+    rule = Rule(
+        id=known.need("id"), must=known.need("must"), section=known.need("section"), watch=known.get("watch")
+    )
+    known.done()
+    return rule
+
+
+def _conversation(known: _Reader, start: JsonObject) -> Conversation:
+    name = known.need("name")
+    conversation = Conversation(
+        name=name,
+        about=known.get("about", ""),
+        start=merged(start, known.get("start", {})),
+        alone=known.get("alone", False),
+        needs=tuple(known.get("needs", [])),
+        steps=tuple(
+            _step(_Reader(each, f"{known.place}, step {number}"))
+            for number, each in enumerate(known.need("steps"), 1)
+        ),
+    )
+    known.done()
+    return conversation
+
+
+def merged(under: JsonObject, over: JsonObject) -> JsonObject:
+    """Objects are merged by name, at any depth; everything else is replaced."""
+    both = dict(under)
+    for name, value in over.items():
+        known = both.get(name)
+        both[name] = merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return both
+
+
+def _step(known: _Reader) -> Step:
+    for word, read in _STEPS.items():
+        if known.has(word):
+            step = read(known)
+            known.get("note")  # For people who read the file.
+            known.done()
+            return step
+    raise TranscriptError(f"{known.place}: no step, which is one of {', '.join(_STEPS)}")
+
+
+def _expect(known: _Reader) -> Step:
+    return Expect(
+        frame=known.need("expect"),
+        where=known.get("where"),
+        reply=known.get("reply"),
+        within_ms=known.get("withinMs"),
+        after_ms=known.get("afterMs"),
+        rule=known.get("rule"),
+    )
+
+
+def _event(known: _Reader) -> Step:
+    """`event` is an `expect` of an `agent/event`, of the run whose id was captured or is named by `run`."""
+    params: JsonObject = {"event": known.need("event")}
+    if known.has("run"):
+        params["runId"] = known.get("run")
+    if known.has("seq"):
+        params["seq"] = known.get("seq")
+    return Expect(
+        frame={"method": "agent/event", "params": params},
+        where=known.get("where"),
+        within_ms=known.get("withinMs"),
+        rule=known.get("rule"),
+    )
+
+
+_STEPS: Mapping[str, Callable[[_Reader], Step]] = {
+    "send": lambda known: Send(frame=known.need("send")),
+    "sendBytes": lambda known: SendBytes(text=known.need("sendBytes"), times=known.get("times", 1)),
+    "expect": _expect,
+    "event": _event,
+    "count": lambda known: Count(frame=known.need("count"), times=known.need("times"), rule=known.get("rule")),
+    "order": lambda known: Order(frames=tuple(known.need("order")), rule=known.get("rule")),
+    "joined": lambda known: Joined(
+        frame=known.need("joined"), path=known.need("path"), matches=known.need("is"), rule=known.get("rule")
+    ),
+    "check": lambda known: Check(value=known.need("check"), matches=known.need("is"), rule=known.get("rule")),
+    "stop": lambda known: Stop(how=known.need("stop")),
+    "exit": lambda known: Exit(
+        status=known.need("exit"), within_ms=known.need("withinMs"), rule=known.get("rule")
+    ),
+    "reading": lambda known: Reading(on=known.need("reading")),
+}
+"""The words that make a step what it is; each reads its own fields."""
+
+
+def _check_names(kit: Kit) -> None:
+    for complaint in _complaints(kit):
+        raise TranscriptError(complaint)
+
+
+def _complaints(kit: Kit) -> Iterator[str]:
+    """A name that is there twice, a rule that a step names and nobody has, a rule that nothing proves."""
+    ids = [rule.id for rule in kit.rules]
+    names = [conversation.name for conversation in kit.conversations]
+    yield from (
+        f"{name} is there twice"
+        for name in sorted({each for each in ids + names if (ids + names).count(each) > 1})
+    )
+    proven = {rule for conversation in kit.conversations for rule in conversation.rules}
+    by_steps = {rule.id for rule in kit.rules if rule.watch is None}
+    yield from (f"there is no rule {rule}, which a step names" for rule in sorted(proven - by_steps))
+    yield from (f"nothing proves the rule {rule}" for rule in sorted(by_steps - proven))
