@@ -11,12 +11,11 @@ from typing import Any
 
 from attrs import frozen
 
+from sidecar.conformance.host_steps import WORDS as HOST_WORDS
+from sidecar.conformance.host_steps import HostStep
+from sidecar.conformance.reading import Reader, TranscriptError
 from sidecar.conformance.rules import Rule
 from sidecar.protocol.values import JsonObject
-
-
-class TranscriptError(Exception):
-    """A transcript is not what the format says; names the file, the conversation and the step."""
 
 
 @frozen(kw_only=True)
@@ -110,7 +109,7 @@ class Reading:
     on: bool
 
 
-Step = Send | SendBytes | Expect | Count | Order | Joined | Check | Stop | Exit | Reading
+Step = Send | SendBytes | Expect | Count | Order | Joined | Check | Stop | Exit | Reading | HostStep
 
 
 @frozen(kw_only=True)
@@ -172,44 +171,19 @@ def read_file(file: Traversable) -> Kit:
         content = json.loads(file.read_text("utf-8"))
     except ValueError as error:
         raise TranscriptError(f"{file.name}: not JSON: {error}") from None
-    known = _Reader(content, file.name)
+    known = Reader(content, file.name)
     start = known.get("start", {})
     known.get("topic", "")
-    rules = tuple(_rule(_Reader(each, f"{file.name}: rules")) for each in known.get("rules", []))
+    rules = tuple(_rule(Reader(each, f"{file.name}: rules")) for each in known.get("rules", []))
     conversations = tuple(
-        _conversation(_Reader(each, f"{file.name}: {each.get('name')}"), start)
+        _conversation(Reader(each, f"{file.name}: {each.get('name')}"), start)
         for each in known.get("conversations", [])
     )
     known.done()
     return Kit(rules=rules, conversations=conversations)
 
 
-class _Reader:
-    """Takes the fields out of an object, and complains about what nobody took."""
-
-    def __init__(self, content: Any, place: str) -> None:
-        if not isinstance(content, dict):
-            raise TranscriptError(f"{place}: must be an object")
-        self._content: JsonObject = dict(content)
-        self.place = place
-
-    def need(self, name: str) -> Any:
-        if name not in self._content:
-            raise TranscriptError(f"{self.place}: {name} is missing")
-        return self._content.pop(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self._content.pop(name, default)
-
-    def has(self, name: str) -> bool:
-        return name in self._content
-
-    def done(self) -> None:
-        if self._content:
-            raise TranscriptError(f"{self.place}: unknown: {', '.join(sorted(self._content))}")
-
-
-def _rule(known: _Reader) -> Rule:
+def _rule(known: Reader) -> Rule:
     rule = Rule(
         id=known.need("id"), must=known.need("must"), section=known.need("section"), watch=known.get("watch")
     )
@@ -217,7 +191,7 @@ def _rule(known: _Reader) -> Rule:
     return rule
 
 
-def _conversation(known: _Reader, start: JsonObject) -> Conversation:
+def _conversation(known: Reader, start: JsonObject) -> Conversation:
     name = known.need("name")
     conversation = Conversation(
         name=name,
@@ -226,7 +200,7 @@ def _conversation(known: _Reader, start: JsonObject) -> Conversation:
         alone=known.get("alone", False),
         needs=tuple(known.get("needs", [])),
         steps=tuple(
-            _step(_Reader(each, f"{known.place}, step {number}"))
+            _step(Reader(each, f"{known.place}, step {number}"))
             for number, each in enumerate(known.need("steps"), 1)
         ),
     )
@@ -243,7 +217,7 @@ def merged(under: JsonObject, over: JsonObject) -> JsonObject:
     return both
 
 
-def _step(known: _Reader) -> Step:
+def _step(known: Reader) -> Step:
     for word, read in _STEPS.items():
         if known.has(word):
             step = read(known)
@@ -253,7 +227,7 @@ def _step(known: _Reader) -> Step:
     raise TranscriptError(f"{known.place}: no step, which is one of {', '.join(_STEPS)}")
 
 
-def _expect(known: _Reader) -> Step:
+def _expect(known: Reader) -> Step:
     return Expect(
         frame=known.need("expect"),
         where=known.get("where"),
@@ -264,7 +238,7 @@ def _expect(known: _Reader) -> Step:
     )
 
 
-def _event(known: _Reader) -> Step:
+def _event(known: Reader) -> Step:
     """`event` is an `expect` of an `agent/event`, of the run whose id was captured or is named by `run`."""
     params: JsonObject = {"event": known.need("event")}
     if known.has("run"):
@@ -279,7 +253,7 @@ def _event(known: _Reader) -> Step:
     )
 
 
-_STEPS: Mapping[str, Callable[[_Reader], Step]] = {
+_STEPS: Mapping[str, Callable[[Reader], Step]] = {
     "send": lambda known: Send(frame=known.need("send")),
     "sendBytes": lambda known: SendBytes(text=known.need("sendBytes"), times=known.get("times", 1)),
     "expect": _expect,
@@ -295,6 +269,7 @@ _STEPS: Mapping[str, Callable[[_Reader], Step]] = {
         status=known.need("exit"), within_ms=known.need("withinMs"), rule=known.get("rule")
     ),
     "reading": lambda known: Reading(on=known.need("reading")),
+    **HOST_WORDS,
 }
 """The words that make a step what it is; each reads its own fields."""
 
