@@ -319,7 +319,30 @@ def _stop_reason(reply: Reply) -> Literal["stop", "length", "contentFilter"]:
 
 
 def _definition_tokens(definitions: Sequence[ToolDefinition]) -> int:
-    return sum(size_bytes(definition) for definition in definitions) // BYTES_PER_TOKEN
+    return sum(map(_sizes.of, definitions)) // BYTES_PER_TOKEN
+
+
+class _Sizes:
+    """How large definitions are, each measured once: a registry gives the same ones at every turn of every run."""
+
+    def __init__(self) -> None:
+        self._by_identity: dict[int, tuple[ToolDefinition, int]] = {}
+
+    def of(self, definition: ToolDefinition) -> int:
+        """In bytes, roughly."""
+        known = self._by_identity.get(id(definition))
+        if known is None:
+            if len(self._by_identity) >= _MAX_SIZES:
+                self._by_identity.clear()
+            # With the definition, whose identity nothing else can have as long as it is here.
+            known = self._by_identity[id(definition)] = (definition, size_bytes(definition))
+        return known[1]
+
+
+_MAX_SIZES = 4096
+"""Own choice: as many tools as the providers remember."""
+
+_sizes = _Sizes()
 
 
 def _prompt_of(messages: Sequence[Message]) -> Content | None:

@@ -159,9 +159,14 @@ class Sessions:
         held = await self._held(session_id, run_id, queue=queue)
         try:
             cycle, saved = self._history(session_id, held)
-            latest_start = cycle.conversation.latest_start
-            run_log = self._table.begin_run(held, run_id, request.settings.label, saved, latest_start)
-            self._table.name(held, _opening_of(request.messages))
+            run_log = self._table.begin_run(
+                held,
+                run_id,
+                request.settings.label,
+                saved,
+                cycle.conversation.latest_start,
+                opening=_opening_of(request.messages),
+            )
         except BaseException:
             self._let_go(session_id, held)
             raise

@@ -31,12 +31,18 @@ class AuditedCall:
     input: JsonObject
 
 
+_CallKey = tuple[str | None, str, str]
+"""A call that goes on, by run, id and tool."""
+
+
 class AuditTable:
     """One row a call, from the first that is decided about it to its end. Every method raises StoreError."""
 
     def __init__(self, database: Database, owners: Owners) -> None:
         self._database = database
         self._owners = owners
+        self._asked: dict[_CallKey, int] = {}
+        self._decided: dict[_CallKey, int] = {}
 
     def decided(
         self,
@@ -49,30 +55,34 @@ class AuditTable:
         answer: ApprovalDecision | None,
     ) -> None:
         """A decision; `"ask"` while somebody is being asked, to be followed by another."""
-        row = self._open_row(call, "AND decision = 'ask'") or self._begin(call)
-        self._database.change(
-            "UPDATE audit SET decision = ?, permission = ?, rule = ?, decided_by = ?, answer = ? WHERE key = ?",
-            decision,
-            permission,
-            self._database.secrets.hide(rule),
-            decided_by,
-            answer,
-            row,
-        )
+        key = _key_of(call)
+        columns = {
+            "decision": decision,
+            "permission": permission,
+            "rule": self._database.secrets.hide(rule),
+            "decided_by": decided_by,
+            "answer": answer,
+        }
+        row = self._asked.pop(key, None)
+        if row is None:
+            row = self._begin(call, columns)
+        else:
+            self._change(row, columns)
+        (self._asked if decision == "ask" and answer is None else self._decided)[key] = row
 
     def ended(
         self, call: AuditedCall, outcome: CallOutcome, *, error_kind: str | None = None, duration_ms: int = 0
     ) -> None:
         """The call is over, be it that it has run or not. `call` has the arguments that it ran with."""
-        row = self._open_row(call) or self._begin(call)
-        self._database.change(
-            "UPDATE audit SET outcome = ?, error_kind = ?, duration_ms = ?, input_digest = ? WHERE key = ?",
-            outcome,
-            error_kind,
-            duration_ms,
-            digest_of(call.input),
-            row,
-        )
+        key = _key_of(call)
+        row = self._decided.pop(key, None) or self._asked.pop(key, None) or self._open_row(call)
+        columns = {
+            "outcome": outcome,
+            "error_kind": error_kind,
+            "duration_ms": duration_ms,
+            "input_digest": digest_of(call.input),
+        }
+        self._change(row or self._begin(call, {}), columns)
 
     def page(self, asked: AuditListParams, before: int | None, limit: int) -> list[tuple[int, AuditEntry]]:
         """The newest first, with their keys: those that fit the filters and have a key below `before`."""
@@ -96,24 +106,31 @@ class AuditTable:
         """Drops what is older and belongs to no session; everything else goes with its session."""
         self._database.change("DELETE FROM audit WHERE session IS NULL AND time_ms < ?", time_ms)
 
-    def _begin(self, call: AuditedCall) -> int:
+    def _begin(self, call: AuditedCall, more: dict[str, Any]) -> int:
+        columns = {
+            "owner": self._owners.number,
+            "time_ms": now_ms(),
+            "session": call.session_id,
+            "run": call.run_id,
+            "call": call.call_id,
+            "tool": call.tool_name,
+            "input_digest": digest_of(call.input),
+            **more,
+        }
+        marks = ", ".join("?" * len(columns))
         return self._database.insert(
-            "INSERT INTO audit (owner, time_ms, session, run, call, tool, input_digest) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            self._owners.number,
-            now_ms(),
-            call.session_id,
-            call.run_id,
-            call.call_id,
-            call.tool_name,
-            digest_of(call.input),
+            f"INSERT INTO audit ({', '.join(columns)}) VALUES ({marks})", *columns.values()
         )
 
-    def _open_row(self, call: AuditedCall, more: str = "") -> int | None:
-        """The newest row of this call that has no outcome yet."""
+    def _change(self, row: int, columns: dict[str, Any]) -> None:
+        changes = ", ".join(f"{column} = ?" for column in columns)
+        self._database.change(f"UPDATE audit SET {changes} WHERE key = ?", *columns.values(), row)
+
+    def _open_row(self, call: AuditedCall) -> int | None:
+        """The newest row of this call without an outcome, for when two calls at a time have one id."""
         row = self._database.row(
-            "SELECT max(key) FROM audit WHERE owner = ? AND call = ? AND outcome IS NULL AND tool = ? "
-            f"AND run IS ? {more}",
+            "SELECT max(key) FROM audit "
+            "WHERE owner = ? AND call = ? AND outcome IS NULL AND tool = ? AND run IS ?",
             self._owners.number,
             call.call_id,
             call.tool_name,
@@ -142,6 +159,10 @@ class AuditTable:
             error_kind=error_kind,
             duration_ms=duration_ms,
         )
+
+
+def _key_of(call: AuditedCall) -> _CallKey:
+    return (call.run_id, call.call_id, call.tool_name)
 
 
 def digest_of(arguments: JsonObject) -> str:

@@ -40,6 +40,10 @@ def _nothing() -> None:
     """Nobody counts."""
 
 
+def _nothing_of(cursor: Any) -> None:
+    """Of a statement that finds nothing."""
+
+
 class Database:
     """A connection, and the words for what goes wrong with it. `connect` opens it; raises StoreError.
 
@@ -60,56 +64,49 @@ class Database:
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
         """What a query finds."""
-        with self._translated():
-            found: list[Row] = self._opened().execute(sql, tuple(map(_bound, values))).fetchall()
-            return found
+        found: list[Row] = self._done(sql, values, lambda cursor: cursor.fetchall())
+        return found
 
     def row(self, sql: str, *values: Any) -> Row | None:
         """The first row that a query finds."""
-        with self._translated():
-            found: Row | None = self._opened().execute(sql, tuple(map(_bound, values))).fetchone()
-            return found
+        found: Row | None = self._done(sql, values, lambda cursor: cursor.fetchone())
+        return found
 
     def change(self, sql: str, *values: Any) -> int:
         """How many rows a statement has changed."""
-        with self._translated():
-            count = int(self._opened().execute(sql, tuple(map(_bound, values))).rowcount)
+        count: int = self._done(sql, values, lambda cursor: cursor.rowcount)
         self._committed()
         return count
 
     def insert(self, sql: str, *values: Any) -> int:
         """The key of the row that an INSERT has made."""
-        with self._translated():
-            key = int(self._opened().execute(sql, tuple(map(_bound, values))).lastrowid)
+        key: int = self._done(sql, values, lambda cursor: cursor.lastrowid)
         self._committed()
         return key
 
     def give_back(self, pages: int) -> None:
         """Returns so many free pages, at most, to the disk."""
-        with self._translated():
+        with as_store_error(self.path):
             # Not `execute`, which would take the first step of it alone.
             self._opened().executescript(f"PRAGMA incremental_vacuum({pages})")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All that is changed inside is committed together, or nothing is. Transactions do not nest."""
-        with self._translated():
-            self._opened().execute("BEGIN IMMEDIATE")
+        self._done("BEGIN IMMEDIATE", ())
         try:
             yield
-            with self._translated():
-                self._connection.execute("COMMIT")
+            self._done("COMMIT", ())
         except BaseException:
             if self._connection.in_transaction:  # SQLite ends some by itself.
-                with self._translated():
-                    self._connection.execute("ROLLBACK")
+                self._done("ROLLBACK", ())
             raise
         self._committed()
 
     def close(self) -> None:
         """Lets go of the file; whatever is asked for later opens it again."""
         if self._connection is not None:
-            with self._translated():
+            with as_store_error(self.path):
                 self._connection.close()
             self._connection = None
 
@@ -122,10 +119,12 @@ class Database:
             self._connection = self._connect()
         return self._connection
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        with as_store_error(self.path):
-            yield
+    def _done(self, sql: str, values: Row, take: Callable[[Any], Any] = _nothing_of) -> Any:
+        """What `take` finds in the cursor of a statement. Not by `as_store_error`: that costs as much again."""
+        try:
+            return take(self._opened().execute(sql, tuple(map(_bound, values))))
+        except import_sqlite().Error as error:
+            raise told(error, self.path) from error
 
 
 @contextmanager

@@ -24,6 +24,10 @@ class History:
         self._saved = list(messages)
         self._told = (len(messages), latest_start)
 
+    def is_saved(self, messages: Sequence[Message], latest_start: int) -> bool:
+        """Whether `save` would find nothing to write."""
+        return (len(messages), latest_start) == self._told and all(map(is_, self._saved, messages))
+
     def save(self, messages: Sequence[Message], latest_start: int) -> None:
         """To be called in a transaction. Messages are compared by identity: they are frozen."""
         for position in self._changed(messages):
@@ -102,6 +106,9 @@ class RunLog:
         self._streak_bytes += len(piece)
 
     def _add(self, seq: int, type_: str, body: str, messages: Sequence[Message], latest_start: int) -> None:
+        if self._history.is_saved(messages, latest_start):
+            add_event(self._database, self._run, seq, type_, body)
+            return
         with self._database.transaction():
             self._history.save(messages, latest_start)
             add_event(self._database, self._run, seq, type_, body)

@@ -151,26 +151,34 @@ class SessionTable:
         return Held(key=key, is_new=holder != me)
 
     def begin_run(
-        self, held: Held, run_id: str, model: str, saved: Sequence[Message], latest_start: int
+        self,
+        held: Held,
+        run_id: str,
+        model: str,
+        saved: Sequence[Message],
+        latest_start: int,
+        *,
+        opening: str | None = None,
     ) -> RunLog:
-        """A run in a session that is held; `saved` is the history as `messages` gave it."""
-        run = self._database.insert(
-            "INSERT INTO runs (id, session, model, status, started_ms) VALUES (?, ?, ?, 'running', ?)",
-            run_id,
-            held.key,
-            model,
-            now_ms(),
-        )
-        history = History(self._database, held.key, saved, latest_start)
-        return RunLog(self._database, session=held.key, run=run, history=history)
+        """A run in a session that is held; `saved` is the history as `messages` gave it.
 
-    def name(self, held: Held, opening: str | None) -> None:
-        """Names a session that is held, and has no name, by how it begins."""
+        A session that has no name is called by how the run begins, its `opening`.
+        """
         title = self._database.secrets.hide(opening or "")
         shown = title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
-        self._database.change(
-            "UPDATE sessions SET title = ? WHERE key = ? AND title IS NULL", shown or None, held.key
-        )
+        with self._database.transaction():
+            run = self._database.insert(
+                "INSERT INTO runs (id, session, model, status, started_ms) VALUES (?, ?, ?, 'running', ?)",
+                run_id,
+                held.key,
+                model,
+                now_ms(),
+            )
+            self._database.change(
+                "UPDATE sessions SET title = ? WHERE key = ? AND title IS NULL", shown or None, held.key
+            )
+        history = History(self._database, held.key, saved, latest_start)
+        return RunLog(self._database, session=held.key, run=run, history=history)
 
     def replace_messages(
         self, held: Held, saved: Sequence[Message], messages: Sequence[Message], latest_start: int

@@ -13,7 +13,7 @@ from sidecar.tools.base import BaseTool
 
 @define(kw_only=True, eq=False)
 class ToolEntry:
-    """A tool in a registry. Only `stats` change, with every call."""
+    """A tool in a registry. Only `stats` change, with every call; what models are told is read once."""
 
     tool: BaseTool
     tags: tuple[str, ...] = ()
@@ -22,9 +22,12 @@ class ToolEntry:
     source: ToolSource = field(factory=partial(ToolSource, type="python"))
     stats: ToolStats = field(factory=ToolStats, init=False)
     check: ArgumentCheck = field(init=False, repr=False)
+    definition: ToolDefinition = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.check = ArgumentCheck(self.tool.parameters)
+        tool = self.tool
+        self.check = ArgumentCheck(tool.parameters)
+        self.definition = ToolDefinition(name=tool.name, description=tool.description, parameters=tool.parameters)
 
     @property
     def name(self) -> str:
@@ -42,10 +45,6 @@ class ToolEntry:
                 return "the host"
             case "python":
                 return "a Python tool"
-
-    def definition(self) -> ToolDefinition:
-        """What a model is told."""
-        return ToolDefinition(name=self.name, description=self.tool.description, parameters=self.tool.parameters)
 
     def info(self) -> ToolInfo:
         """What a host is told."""

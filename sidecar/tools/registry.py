@@ -118,7 +118,7 @@ class ToolRegistry:
 
     def definitions(self, selector: ToolSelector | None = None) -> tuple[ToolDefinition, ...]:
         """What a model is told; always in the order of the names, which suits the caches of providers."""
-        return tuple(entry.definition() for entry in self.entries(selector))
+        return tuple(entry.definition for entry in self.entries(selector))
 
     def find_by_tag(self, tag: str) -> list[ToolEntry]:
         """The tools with this tag, by name."""
