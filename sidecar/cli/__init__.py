@@ -21,6 +21,7 @@ COMMANDS = {
     "audit": ("sidecar.cli.audit", "audit"),
     "mcp": ("sidecar.cli.mcp", "mcp"),
     "trust": ("sidecar.cli.trust", "trust"),
+    "conformance": ("sidecar.cli.conformance", "conformance"),
     "schema": ("sidecar.cli.print_schema", "print_schema"),
 }
 """Where each command is: a module and its function, which takes the flags and a Spawn."""

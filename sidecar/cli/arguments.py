@@ -72,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
             "print the protocol as JSON Schema, or as types for TypeScript and Lua",
             _add_schema,
         ),
+        ("conformance", "judge an implementation of the protocol by its rules", _add_conformance),
     ):
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         # argparse lets a command's flags replace those before it; tools are all meant.
@@ -143,6 +144,20 @@ def _add_schema(parser: argparse.ArgumentParser) -> None:
         default="json-schema",
         help="default: json-schema",
     )
+
+
+def _add_conformance(parser: argparse.ArgumentParser) -> None:
+    whom = parser.add_mutually_exclusive_group()
+    whom.add_argument("--server", metavar="COMMAND", help="judge the sidecar that this command line starts")
+    parser.add_argument("--list", action="store_true", help="print the rules, and judge nothing")
+    parser.add_argument(
+        "--rule", action="append", default=[], metavar="ID", help="judge by this rule alone; may be repeated"
+    )
+    parser.add_argument(
+        "--patience", type=_positive, default=10, metavar="SECS", help="how long to wait for a frame; default: 10"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON, too; `-` is stdout")
+    parser.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML, too")
 
 
 def _add_sessions(parser: argparse.ArgumentParser) -> None:

@@ -27,9 +27,11 @@ class Send:
 
 @frozen(kw_only=True)
 class SendBytes:
-    """Sends text as it stands, without a header, `times` over."""
+    """Sends text as it stands, with `{length}` replaced by the bytes of `body`, which follows it; `times` over."""
 
     text: Any
+    body: Any = None
+    encoding: str = "utf-8"
     times: int = 1
 
 
@@ -154,25 +156,30 @@ def rule_of(step: Step) -> str | None:
     return getattr(step, "rule", None)
 
 
+START = "start.json"
+"""What all files of a half have under `start`, unless they say otherwise."""
+
+
 def read_kit(half: str) -> Kit:
     """The transcripts of `server` or `host` that this package brings. Raises TranscriptError."""
     folder = resources.files("sidecar.conformance").joinpath("transcripts", half)
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
-    parts = [read_file(file) for file in files]
+    files = {file.name: file for file in folder.iterdir() if file.name.endswith(".json")}
+    start = json.loads(files.pop(START).read_text("utf-8"))["start"] if START in files else {}
+    parts = [read_file(files[name], start) for name in sorted(files)]
     rules = sorted((rule for part in parts for rule in part.rules), key=lambda rule: rule.id)
     kit = Kit(rules=tuple(rules), conversations=tuple(each for part in parts for each in part.conversations))
     _check_names(kit)
     return kit
 
 
-def read_file(file: Traversable) -> Kit:
-    """One file: the rules of a topic and the conversations that prove them."""
+def read_file(file: Traversable, start: JsonObject) -> Kit:
+    """One file: the rules of a topic and the conversations that prove them. `start` is under the file's own."""
     try:
         content = json.loads(file.read_text("utf-8"))
     except ValueError as error:
         raise TranscriptError(f"{file.name}: not JSON: {error}") from None
     known = Reader(content, file.name)
-    start = known.get("start", {})
+    start = merged(start, known.get("start", {}))
     known.get("topic", "")
     rules = tuple(_rule(Reader(each, f"{file.name}: rules")) for each in known.get("rules", []))
     conversations = tuple(
@@ -255,7 +262,12 @@ def _event(known: Reader) -> Step:
 
 _STEPS: Mapping[str, Callable[[Reader], Step]] = {
     "send": lambda known: Send(frame=known.need("send")),
-    "sendBytes": lambda known: SendBytes(text=known.need("sendBytes"), times=known.get("times", 1)),
+    "sendBytes": lambda known: SendBytes(
+        text=known.need("sendBytes"),
+        body=known.get("body"),
+        encoding=known.get("encoding", "utf-8"),
+        times=known.get("times", 1),
+    ),
     "expect": _expect,
     "event": _event,
     "count": lambda known: Count(frame=known.need("count"), times=known.need("times"), rule=known.get("rule")),
