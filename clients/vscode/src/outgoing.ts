@@ -1,0 +1,51 @@
+// Changes on their way to the chat, gathered so that a fast model costs a message a frame and not one a delta. Pure.
+
+import type { Change } from "./shared/entries";
+
+/** One frame of a screen with 60 a second. */
+const GATHER_MS = 16;
+
+export class Outgoing {
+  private waiting: Change[] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly send: (changes: Change[]) => void) {}
+
+  add(change: Change): void {
+    const last = this.waiting.at(-1);
+    if (change.kind === "append" && last?.kind === "append" && last.id === change.id) {
+      last.text += change.text;
+    } else if (change.kind === "entry") {
+      // As it is now: it may grow before it is sent, and what has joined it by then must not be sent twice.
+      this.waiting = this.waiting.filter((other) => !isAbout(other, change.entry.id));
+      this.waiting.push({ kind: "entry", entry: { ...change.entry } });
+    } else {
+      this.waiting.push({ ...change });
+    }
+    this.timer ??= setTimeout(() => this.flush(), GATHER_MS);
+  }
+
+  flush(): void {
+    this.forgetTimer();
+    const changes = this.waiting;
+    this.waiting = [];
+    if (changes.length > 0) {
+      this.send(changes);
+    }
+  }
+
+  /** Drops what waits: all is sent anew. */
+  clear(): void {
+    this.forgetTimer();
+    this.waiting = [];
+  }
+
+  private forgetTimer(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+}
+
+function isAbout(change: Change, id: number): boolean {
+  return (change.kind === "entry" && change.entry.id === id) || (change.kind === "append" && change.id === id);
+}
