@@ -7,6 +7,7 @@ tool that cannot be mended is left out alone, so that it does not take the other
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
+from operator import is_
 
 from attrs import frozen
 
@@ -73,16 +74,27 @@ class _Lowered:
 class ToolLowering:
     """Lowers tools for one API; `write` puts a tool into the shape that it has there.
 
-    Each tool is lowered once and remembered, because many tools are most of a request.
+    Each tool is lowered once and remembered, because many tools are most of a request, and so is the last answer:
+    as a rule one request has the same tools as the one before.
     """
 
     def __init__(self, limits: ProviderLimits, write: Callable[[ToolDefinition], JsonObject]) -> None:
         self._limits = limits
         self._write = write
         self._remembered: dict[str, _Lowered] = {}
+        self._last: tuple[Sequence[ToolDefinition], LoweredTools] | None = None
 
     def lower(self, definitions: Sequence[ToolDefinition]) -> LoweredTools:
         """The definitions as the provider takes them, in the same order."""
+        if self._last is not None:
+            before, lowered = self._last
+            if len(before) == len(definitions) and all(map(is_, before, definitions)):
+                return lowered
+        lowered = self._all_lowered(definitions)
+        self._last = (tuple(definitions), lowered)
+        return lowered
+
+    def _all_lowered(self, definitions: Sequence[ToolDefinition]) -> LoweredTools:
         chosen: dict[str, _Lowered] = {}
         warnings: list[WarningPiece] = []
         surplus: list[str] = []
