@@ -32,13 +32,12 @@ test("the death of the process ends all that waits, with its status and last wor
   });
 });
 
-test("what a process says before it dies is heard to the end", async () => {
-  const script = { "agent/submit": [...SAYS_HELLO, { exit: 1 }] };
-  await withScripted(script, {}, async (sidecar) => assert.equal(await sidecar.submit("hi").text(), "Hello"));
-});
-
 test("a process that is killed says by which signal, and can be started again", async () => {
-  const script = { "agent/submit": [{ wait: "never" }], "tools/list": [{ result: { tools: [] } }] };
+  const changed = { added: [], removed: ["a"], changed: [] };
+  const script = {
+    "agent/submit": [{ wait: "never" }],
+    "tools/list": [{ notify: { method: "tools/changed", params: changed } }, { result: { tools: [] } }],
+  };
   const tool = { name: "look", description: "", inputSchema: {}, run: () => 1 };
   const { received } = await withScripted(script, { tools: [tool] }, async (sidecar) => {
     const heard = [];
@@ -51,6 +50,7 @@ test("a process that is killed says by which signal, and can be started again", 
     await sidecar.restart();
     assert.notEqual(sidecar.pid, before);
     assert.deepEqual(await sidecar.request("tools/list"), { tools: [] });
+    assert.deepEqual(heard, [changed]);
   });
   assert.equal(received().filter(({ method }) => method === "tools/register").length, 2);
 });
@@ -73,10 +73,11 @@ test("what is no sidecar is told apart", async () => {
   ]);
 });
 
-test("a stray print breaks the stream and ends what waits", async () => {
+test("a stray print breaks the stream, and ends what waits and the process", async () => {
   const script = { "agent/submit": [{ raw: "debug: here\r\n\r\n" }, { wait: "never" }] };
   await withScripted(script, {}, async (sidecar) => {
     await assert.rejects(sidecar.submit("hi").result(), (error) => error instanceof BrokenStream && /debug: here/.test(error.message));
+    await gone(sidecar.pid);
   });
 });
 
@@ -105,7 +106,7 @@ time.sleep(600)
   await gone(child);
 });
 
-/** Waits for the end of a process that is no child of ours. */
+/** Waits for the end of a process. */
 async function gone(pid) {
   const waiting = spawn(process.env.PYTHON, ["-c", `
 import os, select, sys
@@ -126,11 +127,34 @@ test("stderr reaches the callback line by line", async () => {
   assert.deepEqual(lines, ["one", "two", "three"]);
 });
 
+/** A frame, as any sidecar might write it. */
+function frame(body, header = "Content-Length") {
+  const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify({ jsonrpc: "2.0", ...body }));
+  return Buffer.concat([Buffer.from(`Content-Type: x\r\n${header}: ${bytes.length}\r\n\r\n`), bytes]);
+}
+
+/** A sidecar over two streams, and the end that writes what it says. */
+async function connected() {
+  const [toHost, fromHost] = [new PassThrough(), new PassThrough()];
+  fromHost.resume();
+  const agent = { protocolVersion: "1.7", more: 1 };
+  toHost.write(frame({ id: 0, result: { capabilities: { experimental: { agentSidecar: agent } } } }));
+  return { sidecar: await Sidecar.connect(toHost, fromHost, { limits: { exitMs: 10 } }), toHost };
+}
+
+const ANSWERED = frame({ id: 1, result: { sessionId: "s", runId: "r", stopReason: "stop", later: true } });
+
+test("what is said right before the end is heard, and then the end", async () => {
+  const { sidecar, toHost } = await connected();
+  const run = sidecar.submit({ prompt: "hi", runId: "r" });
+  const changed = frame({ method: "tools/changed", params: {} });
+  toHost.end(Buffer.concat([...Array(30).fill(changed), ANSWERED]));
+  assert.equal((await run.result()).stopReason, "stop");
+  await assert.rejects(sidecar.submit("more").result(), /closed the connection/);
+  await sidecar.close();
+});
+
 test("frames are read however their bytes were cut, and odd ones are passed over", async () => {
-  const frame = (body, header = "Content-Length") => {
-    const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify({ jsonrpc: "2.0", ...body }));
-    return Buffer.concat([Buffer.from(`Content-Type: x\r\n${header}: ${bytes.length}\r\n\r\n`), bytes]);
-  };
   const event = (seq, fields) => ({ method: "agent/event", params: { sessionId: "s", runId: "r", seq, event: fields } });
   const stream = Buffer.concat([
     frame("no json"),
@@ -142,14 +166,10 @@ test("frames are read however their bytes were cut, and odd ones are passed over
     frame({ id: 99, result: "nobody asked" }),
     frame(event(0, { type: "somethingNew", with: { more: 1 } })),
     frame(event(1, { type: "assistantTextDelta", text: "Grüße 🎈" }), "content-LENGTH"),
-    frame({ id: 1, result: { sessionId: "s", runId: "r", stopReason: "stop", later: true } }),
+    ANSWERED,
   ]);
   for (const size of [1, 2, 3, 7, 64, stream.length]) {
-    const [toHost, fromHost] = [new PassThrough(), new PassThrough()];
-    fromHost.resume();
-    const agent = { protocolVersion: "1.7", more: 1 };
-    toHost.write(frame({ id: 0, result: { capabilities: { experimental: { agentSidecar: agent } } } }));
-    const sidecar = await Sidecar.connect(toHost, fromHost, { limits: { exitMs: 10 } });
+    const { sidecar, toHost } = await connected();
     const run = sidecar.submit({ prompt: "hi", runId: "r" });
     for (let at = 0; at < stream.length; at += size) toHost.write(stream.subarray(at, at + size));
     const events = await all(run);
