@@ -33,11 +33,15 @@ class Submit(HostStep):
 
 @frozen(kw_only=True)
 class Tell(HostStep):
-    """Sends an event of a run, with the next number; `beside` are more fields of the notification's params."""
+    """Sends an event of a run, with the next number; `beside` are more fields of the notification's params.
+
+    One that is `missed` is not sent: `session/events` alone will tell of it.
+    """
 
     event: Any
     run: str
     beside: JsonObject
+    missed: bool = False
 
 
 @frozen(kw_only=True)
@@ -50,6 +54,7 @@ class Finish(HostStep):
     run: str
     event: JsonObject
     answer: JsonObject | None = None
+    missed: bool = False
 
 
 @frozen(kw_only=True)
@@ -83,7 +88,10 @@ class Printed(HostStep):
 
 @frozen(kw_only=True)
 class Silence(HostStep):
-    """For so long nothing is sent, and nothing comes but what `but` names (methods)."""
+    """For so long nothing is sent.
+
+    Nothing but what `but` names (methods) comes after the frame that was read last.
+    """
 
     for_ms: int
     but: tuple[str, ...] = ()
@@ -121,15 +129,6 @@ class Die(HostStep):
 
 
 @frozen(kw_only=True)
-class Started(HostStep):
-    """The host starts a sidecar; `again`: another one."""
-
-    again: bool
-    within_ms: int | None = None
-    rule: str | None = None
-
-
-@frozen(kw_only=True)
 class Lost(HostStep):
     """The host closes the sidecar's stdin (`input`), or ends its process by force (`process`)."""
 
@@ -139,7 +138,12 @@ class Lost(HostStep):
 
 
 def _tell(known: Reader) -> HostStep:
-    return Tell(event=known.need("tell"), run=known.get("run", "run"), beside=known.get("beside", {}))
+    return Tell(
+        event=known.need("tell"),
+        run=known.get("run", "run"),
+        beside=known.get("beside", {}),
+        missed=known.get("missed", False),
+    )
 
 
 def _submit(known: Reader) -> HostStep:
@@ -153,7 +157,12 @@ def _submit(known: Reader) -> HostStep:
 
 
 def _finish(known: Reader) -> HostStep:
-    return Finish(event=known.need("finish"), run=known.get("run", "run"), answer=known.get("answer"))
+    return Finish(
+        event=known.need("finish"),
+        run=known.get("run", "run"),
+        answer=known.get("answer"),
+        missed=known.get("missed", False),
+    )
 
 
 def _answered(known: Reader) -> HostStep:
@@ -202,9 +211,6 @@ WORDS: Mapping[str, Callable[[Reader], HostStep]] = {
     "wire": _wire,
     "stderr": lambda known: Stderr(text=known.need("stderr"), times=known.get("times", 1)),
     "die": lambda known: Die(status=known.need("die"), unfinished=known.get("unfinished")),
-    "started": lambda known: Started(
-        again=known.need("started"), within_ms=known.get("withinMs"), rule=known.get("rule")
-    ),
     "lost": lambda known: Lost(what=known.need("lost"), within_ms=known.get("withinMs"), rule=known.get("rule")),
 }
 """The words that make a step what it is; each reads its own fields."""

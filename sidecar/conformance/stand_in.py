@@ -2,8 +2,8 @@
 
     python -I -S stand_in.py PORT TOKEN
 
-What the host writes goes to the judge as it is, over TCP on this machine; the end of stdin is the end of that
-half. What the judge writes are orders, one JSON object a line:
+What the host writes goes to the judge over TCP on this machine, in pieces that each begin with their size in four
+bytes; an empty one is the end of stdin. What the judge writes are orders, one JSON object a line:
 
     {"write": "base64", "pieceBytes": 7, "pauseMs": 1}   to stdout; in pieces, with pauses between them
     {"stderr": "text"}                                   to stderr
@@ -47,10 +47,9 @@ def _pass_on(judge: socket.socket, reads: threading.Event) -> None:
         reads.wait()
         data = os.read(0, READ_BYTES)
         reads.wait()  # What was read while the order not to came is passed on when reading goes on.
+        judge.sendall(len(data).to_bytes(4, "big") + data)
         if not data:
-            judge.shutdown(socket.SHUT_WR)
             return
-        judge.sendall(data)
 
 
 def _obey(order: dict[str, Any], reads: threading.Event) -> None:
