@@ -49,8 +49,8 @@ def matches(pattern: Any, value: Any, names: Names) -> bool:
 def addressed(pattern: Mapping[str, Any], frame: Mapping[str, Any], names: Names) -> bool:
     """Whether `frame` is of the kind that `pattern` speaks of, whatever else is in it.
 
-    A request or notification is known by its method, an `agent/event` by the event's type and the run, too; an
-    answer by its id.
+    A request or notification is known by its method, an `agent/event` by the event's type and the run, too, a
+    `$/cancelRequest` by the id that it names; an answer by its id.
     """
     if "method" not in pattern:
         return (
@@ -60,6 +60,8 @@ def addressed(pattern: Mapping[str, Any], frame: Mapping[str, Any], names: Names
         )
     if frame.get("method") != pattern["method"]:
         return False
+    if pattern["method"] == "$/cancelRequest" and "params" in pattern:
+        return matches(pattern["params"], frame.get("params"), names)
     if pattern["method"] != "agent/event":
         return True
     return _same_event(pattern.get("params", {}), frame.get("params"), names)
