@@ -8,7 +8,7 @@ import { CancellationTokenSource, ErrorCodes, ResponseError } from "vscode-jsonr
 
 import { ClientError, failureOf, SidecarExited } from "./errors.js";
 import { ERROR_CODES } from "./protocol.js";
-import type { Answerer, QuestionContext } from "./settings.js";
+import type { Answerer } from "./settings.js";
 import type { CancellationTokenLike, Disposable, Wire } from "./wire.js";
 
 /** What ends the wait for an answer before it comes. */
@@ -24,7 +24,7 @@ export interface Patience {
 export class Conversation {
   readonly #wire: Wire;
   readonly #waiting = new Set<(reason: ClientError) => void>();
-  readonly #answering = new Set<AbortController>();
+  readonly #answering = new Map<AbortController, OpenQuestion>();
   readonly #registered: Disposable[] = [];
   #lost: ClientError | undefined;
 
@@ -95,7 +95,7 @@ export class Conversation {
     if (this.#lost) return;
     this.#lost = reason;
     for (const lose of [...this.#waiting]) lose(reason);
-    for (const question of this.#answering) question.abort(reason);
+    for (const question of this.#answering.keys()) question.abort(reason);
     for (const each of this.#registered) each.dispose();
   }
 
@@ -116,6 +116,11 @@ export class Conversation {
     }
   }
 
+  /** A question was settled elsewhere: whoever still works on it is told by the signal. */
+  drop(requestId: string): void {
+    for (const { params, withdraw } of this.#answering.values()) if (params.requestId === requestId) withdraw();
+  }
+
   // Requests of the sidecar ---------------------------------------------------------------------------
 
   #answer(method: string, answerer: Answerer): void {
@@ -124,15 +129,19 @@ export class Conversation {
     this.#registered.push(this.#wire.onRequest(method, handle));
   }
 
-  async #answerTo(method: string, answerer: Answerer, params: unknown, token: CancellationTokenLike): Promise<unknown> {
+  async #answerTo(method: string, answerer: Answerer, given: unknown, token: CancellationTokenLike): Promise<unknown> {
+    const params = (given ?? {}) as QuestionParams;
     const question = new AbortController();
-    const withdraw = (): void => question.abort(withdrawn(method));
-    this.#answering.add(question);
+    const withdraw = (): void => question.abort(new ResponseError(ERROR_CODES.requestCancelled, `${method} was withdrawn`));
+    this.#answering.set(question, { params, withdraw });
     const listening = token.onCancellationRequested(withdraw);
     if (token.isCancellationRequested) withdraw();
-    const deadline = deadlineOf(params, withdraw);
+    // Should the sidecar not withdraw it in time.
+    const { deadlineMs } = params;
+    const deadline = typeof deadlineMs === "number" ? setTimeout(withdraw, timerMs(deadlineMs)) : undefined;
     try {
-      return await untilAborted(question.signal, () => answered(answerer, params, { signal: question.signal }));
+      const { signal } = question;
+      return await untilAborted(signal, async () => await answerer(params as never, { signal }));
     } catch (error) {
       if (error instanceof ResponseError) throw error;
       const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -145,14 +154,15 @@ export class Conversation {
   }
 }
 
-/** Withdraws a question at its own deadline, should the sidecar not do so. */
-function deadlineOf(params: unknown, withdraw: () => void): NodeJS.Timeout | undefined {
-  const { deadlineMs } = (params ?? {}) as { deadlineMs?: unknown };
-  return typeof deadlineMs === "number" ? setTimeout(withdraw, timerMs(deadlineMs)) : undefined;
+/** What questions of every kind may have. */
+interface QuestionParams {
+  requestId?: unknown;
+  deadlineMs?: unknown;
 }
 
-async function answered(answerer: Answerer, params: unknown, context: QuestionContext): Promise<unknown> {
-  return await answerer((params ?? {}) as never, context);
+interface OpenQuestion {
+  params: QuestionParams;
+  withdraw(): void;
 }
 
 /** The work's result; once the signal is aborted its reason is thrown instead, and the result is dropped. */
@@ -173,8 +183,4 @@ async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Pro
 /** What a timer takes: Node fires at once for more than these 24 days. */
 export function timerMs(limitMs: number): number {
   return Math.min(limitMs, 2 ** 31 - 1);
-}
-
-function withdrawn(method: string): ResponseError<void> {
-  return new ResponseError(ERROR_CODES.requestCancelled, `${method} was withdrawn`);
 }

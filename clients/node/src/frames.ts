@@ -75,7 +75,7 @@ function contentLength(buffer: Buffer, start: number, end: number): number {
  *
  * In place of its own reader because that one, and its queue behind it, go through the event loop twice for each
  * message, which costs a stream of events more than all the rest. `takeEvent` gets the params of each `agent/event` at
- * once; everything else takes the usual way.
+ * once; everything else takes the usual way, and an `approvalResolved` does so, too.
  */
 export class FrameReader extends AbstractMessageReader implements MessageReader {
   readonly #input: Readable;
@@ -108,8 +108,11 @@ export class FrameReader extends AbstractMessageReader implements MessageReader 
   #takeBody(body: string, callback: DataCallback): void {
     const message = messageOf(body);
     if (message === undefined || isVainWithdrawal(message)) return;
-    if (message.method === "agent/event" && message.id === undefined) this.#takeEvent(message.params);
-    else callback(message as unknown as Message);
+    if (message.method === "agent/event" && message.id === undefined) {
+      this.#takeEvent(message.params);
+      if (!isResolution(message.params)) return; // One is also heard after its question, which takes the usual way.
+    }
+    callback(message as unknown as Message);
   }
 }
 
@@ -126,6 +129,11 @@ function messageOf(body: string): Incoming | undefined {
   } catch {
     return undefined;
   }
+}
+
+function isResolution(params: unknown): boolean {
+  const { event } = (params ?? {}) as { event?: { type?: unknown } | null };
+  return event?.type === "approvalResolved";
 }
 
 /** vscode-jsonrpc stumbles over a withdrawal that says not of what. */

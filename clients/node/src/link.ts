@@ -8,6 +8,7 @@ import { BrokenStream, ClientError, NoAnswer, SidecarExited } from "./errors.js"
 import { FrameReader, FrameWriter } from "./frames.js";
 import { describedBy, initializeParams, type ServerDescription } from "./handshake.js";
 import { SidecarProcess } from "./process.js";
+import type { AgentEventParams } from "./protocol.js";
 import type { Answerer, ConnectSettings, SpawnSettings } from "./settings.js";
 import type { Wire } from "./wire.js";
 
@@ -50,9 +51,7 @@ export class Link {
 
   /** Joins a connection that somebody else has opened and shaken hands over, and will close. */
   static joined(wire: Wire, user: LinkUser): Link {
-    const link = new Link(wire, user);
-    link.conversation.listen("agent/event", user.takeEvent);
-    return link;
+    return new Link(wire, user);
   }
 
   private constructor(wire: Wire, user: LinkUser, streams?: StreamWire, process?: SidecarProcess) {
@@ -60,6 +59,10 @@ export class Link {
     this.#streams = streams;
     this.process = process;
     this.conversation = new Conversation(wire, user.answerers);
+    this.conversation.listen("agent/event", (params) => {
+      if (!streams) user.takeEvent(params);
+      this.#dropResolved(params);
+    });
     streams?.listen((error) => {
       this.#lose(error);
       process?.killTree();
@@ -81,6 +84,11 @@ export class Link {
     await this.process?.stop(exitMs);
     this.conversation.lose(new ClientError("the sidecar was closed"));
     this.#streams?.dispose();
+  }
+
+  #dropResolved(params: unknown): void {
+    const { event } = params as AgentEventParams;
+    if (event?.type === "approvalResolved") this.conversation.drop(event.requestId);
   }
 
   async #sayGoodbye(limitMs: number): Promise<void> {

@@ -28,7 +28,7 @@ export function answerersOf(
   );
   if (onApproval) {
     answerers.set("agent/requestApproval", async (question: RequestApprovalParams, context: QuestionContext) =>
-      approvalResult(await onApproval(question, context)),
+      approvalResult(question, await onApproval(question, context)),
     );
   }
   if (onInput) {
@@ -46,8 +46,16 @@ export function answerersOf(
   return answerers;
 }
 
-function approvalResult(answer: ApprovalDecision | RequestApprovalResult): RequestApprovalResult {
-  return typeof answer === "string" ? { decision: answer } : answer;
+/** Throws where the decision is none of those that were offered. */
+function approvalResult(
+  { options }: RequestApprovalParams,
+  answer: ApprovalDecision | RequestApprovalResult,
+): RequestApprovalResult {
+  const result = typeof answer === "string" ? { decision: answer } : answer;
+  if (options?.every(({ decision }) => decision !== result.decision)) {
+    throw new RangeError(`${JSON.stringify(result.decision)} was not offered: ${options.map(({ decision }) => decision).join(", ")}`);
+  }
+  return result;
 }
 
 function inputResult(answer: unknown): RequestInputResult {

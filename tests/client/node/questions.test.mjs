@@ -67,6 +67,22 @@ test("a question that is withdrawn, or whose deadline passes, is answered once a
   }
 });
 
+test("a question that was settled elsewhere is dropped, also where both come at once", async () => {
+  const never = () => new Promise(() => undefined);
+  const resolved = { event: { type: "approvalResolved", requestId: "apr-1", decision: "deny", by: "rule" } };
+  const question = { id: "q-1", method: "agent/requestApproval", params: { requestId: "apr-1" } };
+  const script = { "agent/submit": [{ notify: question }, resolved, ...asks("agent/requestInput", {})] };
+  const settings = { onApproval: never, onInput: () => "x" };
+  const played = await withScripted(script, settings, (sidecar) => sidecar.submit("hi").result());
+  assert.deepEqual(played.answers().map(({ error, result }) => error?.code ?? result.action), [-32800, "accept"]);
+});
+
+test("a decision that was not offered is not sent", async () => {
+  const question = { options: [{ decision: "deny", label: "Deny" }] };
+  const { answer } = await answerTo("agent/requestApproval", question, { onApproval: () => "allowAlways" });
+  assert.deepEqual(answer.code, -32603);
+});
+
 test("a tool runs with its context, reports progress, and what it throws is told to the model", async () => {
   const calls = [];
   const tool = {
