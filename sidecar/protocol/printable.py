@@ -14,6 +14,8 @@ _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def printable(text: str) -> str:
     """The text with every character escaped that is no visible one: controls, line ends, invisible formatting."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(character if _is_visible(character) else _escape(character) for character in text)
 
 

@@ -20,6 +20,11 @@ class Secrets:
         self._spellings: list[str] = []
         self.add(values)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to hide."""
+        return not self._spellings
+
     def add(self, values: Iterable[str]) -> None:
         """Values that must not show from now on; of several lines each counts, as each may show alone."""
         known = set(self._spellings)

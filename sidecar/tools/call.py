@@ -80,7 +80,9 @@ class Call:
         return invocation
 
     async def _carried_out(self, arguments: Any) -> ToolResult:
-        self._call = evolve(self._call, input=await self._checked(arguments))
+        self._call = ToolCall(
+            call_id=self._call.call_id, tool_name=self._call.tool_name, input=await self._checked(arguments)
+        )
         self._call, self._seen_by_rules = await self._permit.obtain(self._call)
         try:
             return await self._execute()
@@ -197,6 +199,8 @@ class Call:
     def _invoking(
         self, watch: Stopwatch, token: CancellationToken
     ) -> Callable[[str, JsonObject], Awaitable[ToolResult]]:
+        depth = self._scope.depth + 1
+
         async def approve(question: ApprovalQuestion) -> ApprovalAnswer:
             with watch.paused():
                 return await self._scope.approve(question)
@@ -209,12 +213,10 @@ class Call:
             with watch.paused():
                 await self._scope.emit(event)
 
-        depth = self._scope.depth + 1
-        scope = evolve(self._scope, cancellation=token, approve=approve, ask=ask, emit=emit, depth=depth)
-
         async def invoke(name: str, args: JsonObject) -> ToolResult:
             if depth > MAX_DEPTH:
                 raise self._broken(f"its calls are nested more than {MAX_DEPTH} deep")
+            scope = evolve(self._scope, cancellation=token, approve=approve, ask=ask, emit=emit, depth=depth)
             # Under this call's id, because the host has never heard of another.
             invocation = await self._invoke_other(name, args, scope, self._call.call_id)
             if invocation.error is not None:

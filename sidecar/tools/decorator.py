@@ -56,6 +56,7 @@ class FunctionTool(BaseTool):
         self.version = version
         self.idempotent = idempotent
         self.timeout_secs = timeout_secs
+        self._is_async = inspect.iscoroutinefunction(function)
         self._signature = inspect.signature(function)
         self._hints = resolved_hints(function)
         self._context_names = [n for n, hint in self._hints.items() if n != "return" and _is_context(hint)]
@@ -69,12 +70,12 @@ class FunctionTool(BaseTool):
 
     async def execute(self, args: JsonObject, ctx: ToolContext) -> ToolOutput:
         bound = self._bound(args, ctx)
+        if self._is_async:
+            return _plain(await self.function(*bound.args, **bound.kwargs))
         if inspect.isasyncgenfunction(self.function):
             return _parts(self.function(*bound.args, **bound.kwargs))
         if inspect.isgeneratorfunction(self.function):
             return _parts(iterate_in_thread(self.function(*bound.args, **bound.kwargs)))
-        if inspect.iscoroutinefunction(self.function):
-            return _plain(await self.function(*bound.args, **bound.kwargs))
         answer = await in_thread(self.function, *bound.args, **bound.kwargs)
         # A wrapper around a coroutine function is plain, and what it gives is not.
         return _plain(await answer if inspect.isawaitable(answer) else answer)

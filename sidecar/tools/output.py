@@ -28,11 +28,16 @@ async def result_of(output: ToolOutput, on_part: OnPart) -> ToolResult:
     if isinstance(output, AsyncIterator):
         output = await _joined(output, on_part)
     result = output if isinstance(output, ToolResult) else ToolResult.success(output)
-    return evolve(result, data=_plain(result.data), content=_plain_blocks(result.content))
+    data, content = _plain(result.data), _plain_blocks(result.content)
+    if data is result.data and content is result.content:
+        return result
+    return evolve(result, data=data, content=content)
 
 
 def without_secrets(result: ToolResult, secrets: Secrets) -> ToolResult:
     """The result as anybody may see it."""
+    if secrets.is_empty:
+        return result
     blocks = encode(result.content)
     hidden = secrets.hide_in(blocks)
     content = (
@@ -103,6 +108,8 @@ def _plain(data: Any) -> Any:
     """The data if it is JSON; with text that no encoding can carry replaced."""
     if isinstance(data, str):
         return _encodable(data)
+    if data is None or isinstance(data, int):
+        return data
     try:
         text = compact(data)
     except (TypeError, ValueError, RecursionError) as error:

@@ -60,6 +60,8 @@ class OpenQuestions:
 
 async def seen_by_rules(tool: BaseTool, arguments: JsonObject, scope: InvocationScope) -> JsonObject:
     """The arguments as permission rules see them. Raises ToolError."""
+    if type(tool).rule_arguments is BaseTool.rule_arguments:
+        return arguments
     try:
         async with asyncio.timeout(scope.timeout_secs):  # A disk that hangs must not hang the call.
             return await tool.rule_arguments(arguments, scope.workspace)
@@ -135,6 +137,8 @@ class Permit:
 
     async def _preview(self, call: ToolCall) -> str | None:
         """What the call would change, if the tool can say so in time."""
+        if type(self._tool).preview is BaseTool.preview:
+            return None
         ctx = ToolContext(workspace=self._scope.workspace, documents=self._scope.documents)
         try:
             async with asyncio.timeout(PREVIEW_SECS):
