@@ -149,6 +149,7 @@ def _add_schema(parser: argparse.ArgumentParser) -> None:
 def _add_conformance(parser: argparse.ArgumentParser) -> None:
     whom = parser.add_mutually_exclusive_group()
     whom.add_argument("--server", metavar="COMMAND", help="judge the sidecar that this command line starts")
+    whom.add_argument("--host", metavar="COMMAND", help="judge the host that this command line starts")
     parser.add_argument("--list", action="store_true", help="print the rules, and judge nothing")
     parser.add_argument(
         "--rule", action="append", default=[], metavar="ID", help="judge by this rule alone; may be repeated"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sidecar.cli.host import DONE, FAILED, UsageError
+from sidecar.conformance.judge_host import judge_host
 from sidecar.conformance.judge_server import judge_server
 from sidecar.conformance.report import Report, as_json, as_junit, as_text, listed
 from sidecar.conformance.rules import all_passed
@@ -20,16 +21,22 @@ from sidecar.conformance.transcripts import Kit, read_kit
 def conformance(flags: argparse.Namespace, spawn: object) -> int:
     """0: every rule passed or does not apply, 1: one failed or was not reached, 2: wrong usage."""
     if flags.list:
-        sys.stdout.write(listed(read_kit("server").rules))
+        halves = [half for half in ("server", "host") if getattr(flags, half) or not (flags.server or flags.host)]
+        sys.stdout.write("\n".join(listed(read_kit(half).rules) for half in halves))
         return DONE
-    if flags.server is None:
-        raise UsageError("say what to judge: --server COMMAND; --list shows the rules")
-    kit = _chosen(read_kit("server"), flags.rule)
-    command = _command(flags.server, "--server")
+    if flags.server is None and flags.host is None:
+        raise UsageError("say what to judge: --server COMMAND or --host COMMAND; --list shows the rules")
+    half, line = ("server", flags.server) if flags.host is None else ("host", flags.host)
+    kit = _chosen(read_kit(half), flags.rule)
+    command = _command(line, f"--{half}")
+    if half == "server":
+        judging = judge_server(command, kit, bound_secs=flags.patience)
+    else:
+        judging = judge_host(command, kit, bound_secs=flags.patience)
     try:
-        report = asyncio.run(judge_server(command, kit, bound_secs=flags.patience))
+        report = asyncio.run(judging)
     except CannotStartError as error:
-        raise UsageError(f"--server: {error}") from None
+        raise UsageError(f"--{half}: {error}") from None
     return _delivered(report, flags)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from attrs import define, field
 
 from sidecar.conformance.lives import News
+from sidecar.conformance.subject import CannotStartError
 from sidecar.protocol.values import JsonObject
 
 STDERR_LINES = 8
@@ -40,20 +41,23 @@ class HostProcess:
     async def start(
         cls, command: Sequence[str], sidecar_command: Sequence[str], scenario: JsonObject, news: News
     ) -> "HostProcess":
-        """Runs it. Raises OSError where it cannot be run."""
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={
-                **os.environ,
-                "AGENT_SIDECAR_COMMAND": json.dumps(sidecar_command),
-                "AGENT_SIDECAR_SCENARIO": json.dumps(scenario),
-            },
-            limit=LARGEST_LINE_BYTES,
-            **_own_group(),
-        )
+        """Runs it. Raises CannotStartError."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={
+                    **os.environ,
+                    "AGENT_SIDECAR_COMMAND": json.dumps(sidecar_command),
+                    "AGENT_SIDECAR_SCENARIO": json.dumps(scenario),
+                },
+                limit=LARGEST_LINE_BYTES,
+                **_own_group(),
+            )
+        except OSError as error:
+            raise CannotStartError(f"{command[0]!r} cannot be started: {error.strerror}") from error
         host = cls(process=process, news=news)
         host._tasks = [asyncio.create_task(host._listen()), asyncio.create_task(host._hear_complaints())]
         return host

@@ -4,7 +4,8 @@ The contract of the program under test is in `protocol.md`, chapter Conformance.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -37,7 +38,9 @@ from sidecar.conformance.matching import (
     shown,
 )
 from sidecar.conformance.played_sidecar import PlayedSidecar
-from sidecar.conformance.rules import Evidence, Failure, Verdict
+from sidecar.conformance.report import Report
+from sidecar.conformance.rules import Evidence, Failure
+from sidecar.conformance.shapes import protocol_version
 from sidecar.conformance.transcripts import (
     Check,
     Conversation,
@@ -53,11 +56,8 @@ from sidecar.conformance.transcripts import (
 )
 from sidecar.protocol.values import JsonObject
 
-BOUND_MS = 5000
-"""How long anything is waited for where a step does not say. Own choice: far more than any host needs."""
-
-START_BOUND_MS = 15000
-"""For the first that comes of a host: an editor may have to start. Own choice."""
+START_BOUNDS = 3
+"""For the first that comes of a host, so many times the usual bound: an editor may have to start. Own choice."""
 
 SIDE_BY_SIDE = 4
 """Conversations at a time: they mostly wait."""
@@ -71,19 +71,40 @@ USUAL = {"usual": True}
 Found = TypeVar("Found")
 
 
-async def judge_host(command: Sequence[str], kit: Kit, *, side_by_side: int = SIDE_BY_SIDE) -> tuple[Verdict, ...]:
-    """The verdict on each rule of the kit. Raises OSError when the command cannot be run."""
+async def judge_host(
+    command: Sequence[str], kit: Kit, *, bound_secs: float = 5.0, side_by_side: int = SIDE_BY_SIDE
+) -> Report:
+    """What the rules make of the host that `command` starts. Raises CannotStartError.
+
+    `bound_secs` limits each wait that names no limit of its own.
+    """
+    began = time.monotonic()
     evidence = Evidence(kit.rules)
     turnstile = asyncio.Semaphore(side_by_side)
 
     async def play(conversation: Conversation) -> None:
         async with turnstile:
-            await _play(command, conversation, evidence)
+            await _play(command, conversation, evidence, bound_secs * 1000)
 
-    async with asyncio.TaskGroup() as group:
-        for conversation in kit.conversations:
-            group.create_task(play(conversation))
-    return evidence.verdicts()
+    await _all(play(conversation) for conversation in kit.conversations)
+    return Report(
+        half="host",
+        subject=" ".join(command),
+        protocol_version=protocol_version(),
+        verdicts=evidence.verdicts(),
+        elapsed_secs=time.monotonic() - began,
+    )
+
+
+async def _all(plays: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Side by side, and all of them ended when the first has raised."""
+    tasks = [asyncio.create_task(play) for play in plays]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _NothingCameError(Exception):
@@ -94,14 +115,14 @@ class _UnsupportedError(Exception):
     """The host says that it cannot do what the scenario asks for."""
 
 
-async def _play(command: Sequence[str], conversation: Conversation, evidence: Evidence) -> None:
+async def _play(command: Sequence[str], conversation: Conversation, evidence: Evidence, bound_ms: float) -> None:
     names: dict[str, Any] = {}
     news = News()
     played = PlayedSidecar(conversation.name, conversation.start.get("sidecar", {}), names, news)
     async with played as sidecar:
         host = await HostProcess.start(command, sidecar.command, conversation.start.get("scenario", {}), news)
         try:
-            await _Play(conversation, evidence, names, news, sidecar, host).through()
+            await _Play(conversation, evidence, names, news, sidecar, host, bound_ms).through()
         finally:
             await host.end()
 
@@ -116,6 +137,7 @@ class _Play:
     news: News
     sidecar: PlayedSidecar
     host: HostProcess
+    bound_ms: float
 
     async def through(self) -> None:
         """Takes every step, as far as the host lets it."""
@@ -162,7 +184,7 @@ class _Play:
     async def _watch_the_end(self) -> None:
         """After its last run a host ends the sidecar and then itself."""
         with suppress(_NothingCameError, _UnsupportedError):
-            await self._until(lambda: self.host.has_ended or None, "the host's end", 2 * BOUND_MS)
+            await self._until(lambda: self.host.has_ended or None, "the host's end", START_BOUNDS * self.bound_ms)
         self.sidecar.seen.add("status")
         status = self.host.process.returncode
         if status != 0:
@@ -254,7 +276,7 @@ class _Play:
                     return frame
             return None
 
-        bound_ms = step.within_ms or (BOUND_MS if self.sidecar.frames else START_BOUND_MS)
+        bound_ms = step.within_ms or self.bound_ms * (1 if self.sidecar.frames else START_BOUNDS)
         frame = await self._until(find, shown(step.frame), bound_ms)
         self.sidecar.read(frame)
         fault = mismatch(step.frame, frame, self.names)
@@ -270,7 +292,7 @@ class _Play:
             fitting = [frame for frame in submits if matches(step.params, frame.get("params"), self.names)]
             return next(iter(fitting or submits), None)
 
-        frame = await self._until(find, "agent/submit", step.within_ms or START_BOUND_MS)
+        frame = await self._until(find, "agent/submit", step.within_ms or START_BOUNDS * self.bound_ms)
         self.sidecar.read(frame)
         fault = mismatch(step.params, frame.get("params", ABSENT), self.names, "params")
         self.sidecar.begin_run(step.run, frame)
@@ -336,10 +358,10 @@ class _Play:
         if self.sidecar.life:
             self.sidecar.life.order(**order)
 
-    async def _until(self, look: Callable[[], Found | None], what: str, within_ms: int | None) -> Found:
+    async def _until(self, look: Callable[[], Found | None], what: str, within_ms: float | None) -> Found:
         """Waits until there is something to be seen, for as long as the host may still bring it about."""
         loop = asyncio.get_running_loop()
-        bound_ms = within_ms or BOUND_MS
+        bound_ms = within_ms or self.bound_ms
         deadline = loop.time() + bound_ms / 1000
         while (found := look()) is None:
             if self.host.unsupported is not None:
@@ -350,7 +372,7 @@ class _Play:
                 status = self.host.process.returncode
                 raise _NothingCameError(f"waited for {what}; the host ended with status {status}")
             if loop.time() >= deadline:
-                raise _NothingCameError(f"waited {bound_ms} ms in vain for {what}")
+                raise _NothingCameError(f"waited {bound_ms:g} ms in vain for {what}")
             await self.news.wait(deadline - loop.time())
         return found
 
