@@ -24,7 +24,7 @@ from sidecar.agent.runs import Run, RunRequest
 from sidecar.protocol.errors import RequestError, SidecarError, invalid_params
 from sidecar.protocol.events import StopReason
 from sidecar.protocol.messages import AgentEventParams, RunSummary, SessionChangedParams, SessionSummary
-from sidecar.protocol.values import Message
+from sidecar.protocol.values import Content, Message, TextBlock
 from sidecar.store.errors import StoreError
 from sidecar.store.sessions import COMPACTION, Held, session_busy
 from sidecar.store.store import Store
@@ -363,6 +363,13 @@ def _retrieve(task: "asyncio.Task[RunResult]") -> None:
 
 def _opening_of(messages: Sequence[Message]) -> str | None:
     """What a conversation begins with, on one line."""
-    texts = (message.content for message in messages if message.role == "user")
-    first = next((text for text in texts if isinstance(text, str)), "")
-    return " ".join(first.split()) or None
+    said = (message.content for message in messages if message.role == "user")
+    texts = (text for content in said for text in _texts(content))
+    return " ".join(next(texts, "").split()) or None
+
+
+def _texts(content: Content) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    else:
+        yield from (block.text for block in content if isinstance(block, TextBlock))

@@ -283,3 +283,14 @@ async def test_a_store_that_cannot_be_used_is_an_error_where_it_was_named_and_a_
                 await host.submit("hi")
             assert failed.value.data["kind"] == "io"
             assert (await host.request("tools/list"))["tools"]
+
+
+async def test_a_session_is_called_by_the_first_words_also_where_something_goes_along(
+    tmp_path: Path, store: Path
+) -> None:
+    async with ScriptedModel(says("first")) as model, opener(model, store, tmp_path)() as host:
+        picture = {"type": "image", "data": "eA==", "mimeType": "image/png"}
+        words = [{"type": "text", "text": text} for text in ("what is\nthis?", "notes.txt: …")]
+        await host.submit([picture, *words])
+        (listed,) = (await host.request("session/list"))["sessions"]
+        assert listed["title"] == "what is this?"
