@@ -17,6 +17,8 @@ const extension = {
   external: ["vscode"],
   // The ES modules of the language client's own dependencies, which a bundle can take apart.
   mainFields: ["module", "main"],
+  // The client library is taken from its source beside this folder; what that needs is installed here.
+  nodePaths: ["node_modules"],
 };
 
 const chat = {

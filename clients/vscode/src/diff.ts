@@ -64,14 +64,12 @@ export class ProposedChanges implements vscode.TextDocumentContentProvider, vsco
   }
 }
 
-/** A path as tools spell it: absolute, or from the first workspace folder. */
+/** A path as tools spell it, absolute or from the first workspace folder; none where it leads out of the workspace. */
 export function inWorkspace(path: string): vscode.Uri | undefined {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
-  if (/^([/\\]|[A-Za-z]:)/.test(path)) {
-    const uri = vscode.Uri.file(path);
-    return vscode.workspace.getWorkspaceFolder(uri) ? uri : undefined;
-  }
-  return folder && vscode.Uri.joinPath(folder, path);
+  const isAbsolute = /^([/\\]|[A-Za-z]:)/.test(path);
+  const uri = isAbsolute ? vscode.Uri.file(path) : folder && vscode.Uri.joinPath(folder, path);
+  return uri && vscode.workspace.getWorkspaceFolder(uri) ? uri : undefined;
 }
 
 async function exists(file: vscode.Uri): Promise<boolean> {

@@ -1,5 +1,6 @@
 // The editor's own models (`vscode.lm`), lent to the sidecar as `host/ID` where there are any.
 
+import type { ModelContext } from "agent-sidecar-client";
 import type { Message, ModelCompleteParams, ModelCompleteResult, ToolCall } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 
@@ -16,18 +17,16 @@ export async function editorModels(): Promise<{ model: string; name: string; ven
 /** The answer to `model/complete`. Text is told as it comes. */
 export async function complete(
   params: ModelCompleteParams,
-  token: vscode.CancellationToken,
-  tell: (text: string) => void,
+  { signal, delta }: ModelContext,
 ): Promise<ModelCompleteResult> {
   const model = await find(params.model ?? undefined);
-  const source = new vscode.CancellationTokenSource();
-  const cancelled = token.onCancellationRequested(() => source.cancel());
+  const withdrawn = new vscode.CancellationTokenSource();
+  signal.addEventListener("abort", () => withdrawn.cancel(), { once: true });
   try {
-    const response = await model.sendRequest(messagesOf(params), requestOptions(params), source.token);
-    return { message: await gather(response, tell) };
+    const response = await model.sendRequest(messagesOf(params), requestOptions(params), withdrawn.token);
+    return { message: await gather(response, delta) };
   } finally {
-    cancelled.dispose();
-    source.dispose();
+    withdrawn.dispose();
   }
 }
 

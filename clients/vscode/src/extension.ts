@@ -7,13 +7,14 @@ import { Chats } from "./chats";
 import { registerCommands } from "./commands";
 import { ProposedChanges } from "./diff";
 import { complete } from "./editor-models";
+import { EDITOR_TOOLS } from "./editor-tools";
 import { cameIntoView, chatHost } from "./host";
 import { askInput } from "./inputs";
 import { Keys } from "./keys";
 import { locate } from "./locate";
 import { Questions } from "./questions";
 import { needsRestart, optionsOf, readSettings, SECTION } from "./settings";
-import { Sidecar, type Answers, type Launch, type Listeners } from "./sidecar";
+import { Sidecar, type Launch, type Services } from "./sidecar";
 import { showStatus } from "./status-bar";
 import { TOOLS_VIEW, ToolTree } from "./tree";
 
@@ -26,24 +27,23 @@ export function activate(context: vscode.ExtensionContext): void {
   const questions = new Questions();
   const changes = new ProposedChanges();
 
-  const answers: Answers = {
-    "agent/requestApproval": (params, token) => questions.ask(params, token),
-    "agent/requestInput": askInput,
-    "model/complete": (params, token) =>
-      complete(params, token, (text) => sidecar.notify("model/delta", { requestId: params.requestId, text })),
-    "tools/execute": () => Promise.resolve({ ok: false, error: "this editor offers no tools" }),
-  };
-  const listeners: Listeners = {
-    "agent/event": (params) => {
-      if (params.event.type === "approvalResolved") {
-        questions.withdraw(params.event.requestId);
-      }
-      chats.receive(params);
+  const services: Services = {
+    onApproval: (question, { signal }) => questions.ask(question, signal),
+    onInput: (question, { signal }) => askInput(question, signal),
+    onModel: complete,
+    tools: EDITOR_TOOLS,
+    listeners: {
+      "agent/event": (params) => {
+        if (params.event.type === "approvalResolved") {
+          questions.withdraw(params.event.requestId);
+        }
+        chats.receive(params);
+      },
+      "tools/changed": () => tree.refreshSoon(),
+      "mcp/statusChanged": () => tree.refreshSoon(),
     },
-    "tools/changed": () => tree.refreshSoon(),
-    "mcp/statusChanged": () => tree.refreshSoon(),
   };
-  const sidecar = new Sidecar(log, () => prepare(context, keys, environment), answers, listeners);
+  const sidecar = new Sidecar(log, () => prepare(context, keys, environment), services);
   running = sidecar;
   const chats = new Chats(sidecar, () => readSettings().model || undefined, context.workspaceState);
   const tree = new ToolTree(sidecar, log);

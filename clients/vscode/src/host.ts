@@ -84,7 +84,7 @@ async function open(href: string): Promise<void> {
   }
   const [path = "", line] = decodeURIComponent(href).split(/#L?|:(?=\d+$)/, 2);
   const file = inWorkspace(path);
-  if (!file || !vscode.workspace.getWorkspaceFolder(file)) {
+  if (!file) {
     return;
   }
   const position = new vscode.Position(Math.max(0, (Number(line) || 1) - 1), 0);

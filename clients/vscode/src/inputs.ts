@@ -7,14 +7,16 @@ import { choicesOf, fieldsOf, readTyped, type Field } from "./input-schema";
 import { escapeHidden, escapeLine } from "./shared/text";
 
 /** The answer to `agent/requestInput`. */
-export async function askInput(params: RequestInputParams, token: vscode.CancellationToken): Promise<RequestInputResult> {
+export async function askInput(params: RequestInputParams, signal: AbortSignal): Promise<RequestInputResult> {
   if (params.url != null) {
     return askToVisit(params, params.url);
   }
   if (params.source === "workspace") {
     return askTrust(params);
   }
-  const content = await askFields(params, token);
+  const withdrawn = new vscode.CancellationTokenSource();
+  signal.addEventListener("abort", () => withdrawn.cancel(), { once: true });
+  const content = await askFields(params, withdrawn.token);
   return content === undefined ? { action: "cancel" } : { action: "accept", content };
 }
 

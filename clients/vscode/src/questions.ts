@@ -33,16 +33,10 @@ export class Questions implements vscode.Disposable {
   }
 
   /** The answer to `agent/requestApproval`: a person's, or the default when it is withdrawn or too late. */
-  ask(params: RequestApprovalParams, token: vscode.CancellationToken): Promise<RequestApprovalResult> {
-    return new Promise((resolve) => {
-      const denied = (reason: string): void => this.answer(params.requestId, { decision: "deny", reason });
-      const timer = setTimeout(() => denied("nobody answered in time"), params.deadlineMs);
-      const cancelled = token.onCancellationRequested(() => denied("the question was withdrawn"));
-      const answer = (result: RequestApprovalResult): void => {
-        clearTimeout(timer);
-        cancelled.dispose();
-        resolve(result);
-      };
+  ask(params: RequestApprovalParams, signal: AbortSignal): Promise<RequestApprovalResult> {
+    return new Promise((answer) => {
+      // Too late, withdrawn, or nobody is there who asked.
+      signal.addEventListener("abort", () => this.withdraw(params.requestId), { once: true });
       this.open.set(params.requestId, { params, answer });
       this.asked.fire(params);
       this.changed.fire();

@@ -3,7 +3,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 
-import type { HostNotifications, HostRequests, SidecarNotifications, SidecarRequests } from "agent-sidecar-client/protocol";
+import { hostCapabilities, RequestFailed, Sidecar as Client, type HostSettings, type RunnableTool } from "agent-sidecar-client";
+import type { HostRequests, SidecarNotifications } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, type StaticFeature } from "vscode-languageclient/node";
 
@@ -14,6 +15,8 @@ const MAX_CRASHES = 3;
 const CRASH_WINDOW_MS = 60_000;
 /** A sidecar is gone within 5 s of its end being asked for: protocol.md, ground rule 7.1. */
 const STOP_LIMIT_MS = 5_000;
+/** Own choice: servers may take a minute to start, and a person may have to sign in. */
+const REQUEST_LIMIT_MS = 10 * 60_000;
 
 export type SidecarState =
   | { kind: "stopped" }
@@ -30,18 +33,11 @@ export interface Launch {
   options: Record<string, unknown>;
 }
 
-/** Answers what the sidecar asks. */
-export type Answers = {
-  [Method in keyof SidecarRequests]: (
-    params: SidecarRequests[Method]["params"],
-    token: vscode.CancellationToken,
-  ) => Promise<SidecarRequests[Method]["result"]>;
-};
-
-/** Hears what the sidecar tells. */
-export type Listeners = {
-  [Method in keyof SidecarNotifications]?: (params: SidecarNotifications[Method]["params"]) => void;
-};
+/** What this window does for the sidecar: answers its questions, lends models, runs tools, hears what it tells. */
+export interface Services extends Pick<HostSettings, "onApproval" | "onInput" | "onModel"> {
+  tools: RunnableTool[];
+  listeners: { [Method in keyof SidecarNotifications]?: (params: SidecarNotifications[Method]["params"]) => void };
+}
 
 export class Sidecar implements vscode.Disposable {
   private readonly stateChanged = new vscode.EventEmitter<SidecarState>();
@@ -54,7 +50,8 @@ export class Sidecar implements vscode.Disposable {
   readonly onLost = this.lost.event;
 
   private current: SidecarState = { kind: "stopped" };
-  private client: LanguageClient | undefined;
+  private editorsClient: LanguageClient | undefined;
+  private client: Client | undefined;
   private child: ChildProcess | undefined;
   private starting: Promise<void> | undefined;
   private crashesMs: number[] = [];
@@ -63,8 +60,7 @@ export class Sidecar implements vscode.Disposable {
   constructor(
     private readonly log: vscode.LogOutputChannel,
     private readonly prepare: () => Promise<Launch>,
-    private readonly answers: Answers,
-    private readonly listeners: Listeners,
+    private readonly services: Services,
   ) {}
 
   get state(): SidecarState {
@@ -95,17 +91,12 @@ export class Sidecar implements vscode.Disposable {
   async request<Method extends keyof HostRequests>(
     method: Method,
     params: HostRequests[Method]["params"],
-    token?: vscode.CancellationToken,
   ): Promise<HostRequests[Method]["result"]> {
     await this.start();
     if (!this.client) {
       throw new Error("the sidecar has just ended; try again");
     }
-    return this.client.sendRequest<HostRequests[Method]["result"]>(method, params, token);
-  }
-
-  notify<Method extends keyof HostNotifications>(method: Method, params: HostNotifications[Method]["params"]): void {
-    void this.client?.sendNotification(method, params);
+    return this.client.request(method, params, { limitMs: REQUEST_LIMIT_MS });
   }
 
   /** Ends the process and starts it again, with the settings as they are now. */
@@ -119,7 +110,7 @@ export class Sidecar implements vscode.Disposable {
 
   /** Ends the process: it is asked first. */
   async stop(): Promise<void> {
-    const client = this.client;
+    const client = this.editorsClient;
     const child = this.child;
     this.forget();
     this.setState({ kind: "stopped" });
@@ -175,13 +166,21 @@ export class Sidecar implements vscode.Disposable {
         closed: () => ({ action: CloseAction.DoNotRestart, handled: true }), // `ended` starts it again.
       },
     });
-    client.registerFeature(ourCapabilities());
-    this.listen(client);
-    this.client = client;
+    const { tools, listeners, ...settings } = this.services;
+    client.registerFeature(announcing(settings));
+    // Attached before it starts, so that nothing that the sidecar asks at once finds nobody.
+    const attached = await Client.attach(client, settings);
+    for (const [method, listener] of Object.entries(listeners)) {
+      attached.onNotification(method, listener);
+    }
+    this.editorsClient = client;
+    this.client = attached;
     this.lives += 1;
     try {
       await client.start();
+      await attached.registerTools(...tools);
     } catch (error) {
+      this.child?.kill("SIGKILL");
       this.forget();
       throw new Error(`the sidecar could not be started: ${messageOf(error)}; see the log`, { cause: error });
     }
@@ -195,22 +194,13 @@ export class Sidecar implements vscode.Disposable {
     return child;
   }
 
-  private listen(client: LanguageClient): void {
-    for (const [method, answer] of Object.entries(this.answers)) {
-      client.onRequest(method, (params: never, token: vscode.CancellationToken) => answer(params, token) as Promise<unknown>);
-    }
-    for (const [method, listener] of Object.entries(this.listeners)) {
-      client.onNotification(method, listener);
-    }
-  }
-
   private ended(child: ChildProcess, how: string): void {
     this.log.info(`the sidecar ended with ${how}`);
     if (child !== this.child) {
       return; // Its end was wanted.
     }
     const wasReady = this.current.kind === "ready";
-    const client = this.client;
+    const client = this.editorsClient;
     this.forget();
     void client?.dispose().catch(() => undefined); // It cannot say goodbye any more.
     this.lost.fire(`the sidecar ended with ${how}`);
@@ -235,7 +225,9 @@ export class Sidecar implements vscode.Disposable {
   }
 
   private forget(): void {
+    void this.client?.close(); // The connection itself is the editor's client's.
     this.client = undefined;
+    this.editorsClient = undefined;
     this.child = undefined;
   }
 
@@ -251,16 +243,13 @@ export function messageOf(error: unknown): string {
 
 /** The kind of a protocol error, if it is one. */
 export function kindOf(error: unknown): string | undefined {
-  const data: unknown = typeof error === "object" && error !== null && "data" in error ? error.data : undefined;
-  return typeof data === "object" && data !== null && "kind" in data && typeof data.kind === "string" ? data.kind : undefined;
+  return error instanceof RequestFailed ? error.kind : undefined;
 }
 
-function ourCapabilities(): StaticFeature {
+function announcing(settings: HostSettings): StaticFeature {
   return {
     fillClientCapabilities: (capabilities) => {
-      capabilities.experimental = {
-        agentSidecar: { protocolVersion: "1.0", approvals: true, input: true, hostModel: true },
-      };
+      capabilities.experimental = { agentSidecar: hostCapabilities(settings) };
     },
     initialize: () => undefined,
     getState: () => ({ kind: "static" }),

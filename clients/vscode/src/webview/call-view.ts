@@ -72,7 +72,7 @@ function stateText(entry: CallEntry, nowMs: number): string {
     return `${word}${took}${count}${message ? `, ${message}` : ""}`;
   }
   const took = entry.durationMs === undefined ? "" : ` ${entry.state === "failed" ? "after" : "in"} ${duration(entry.durationMs)}`;
-  return `${word}${took}${entry.errorKind ? ` (${entry.errorKind})` : ""}`;
+  return `${word}${took}`;
 }
 
 function showProgress(bar: HTMLProgressElement, { state, progress }: CallEntry): void {
@@ -91,7 +91,7 @@ function callBody(entry: CallEntry): Node[] {
     parts.push(element("p", { class: "none" }, "No arguments"));
   }
   if (entry.output !== undefined) {
-    const head = entry.state === "failed" ? "Error" : "Result";
+    const head = entry.state === "failed" ? `Error${entry.errorKind ? ` (${entry.errorKind})` : ""}` : "Result";
     parts.push(element("h4", {}, head), textBox(entry.output, head));
   }
   return parts;
