@@ -109,6 +109,24 @@ async def test_a_question_withdrawn_before_anybody_looked_is_answered_once(tmp_p
     assert [answer["error"]["code"] for answer in answers_in(tmp_path)] == [-32800]
 
 
+async def test_an_approval_that_was_decided_elsewhere_is_dropped_and_answered(tmp_path: Path) -> None:
+    asked = asyncio.Event()
+
+    async def decide(question: dict[str, Any]) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    question = {"id": "q-1", "method": "agent/requestApproval", "params": {"requestId": "r"}}
+    resolved = {"event": {"type": "approvalResolved", "requestId": "r", "decision": "allowOnce", "by": "rule"}}
+    script = {"agent/submit": [{"ask": question}, {"result": ANSWER}], "ping": [resolved, {"result": None}]}
+    async with sidecar(tmp_path, script, on_approval=decide) as host:
+        run = host.submit("hi")
+        await asked.wait()
+        await host.request("ping", {"runId": run.run_id})
+        await run.result()
+    assert [answer["error"]["code"] for answer in answers_in(tmp_path)] == [-32800]
+
+
 async def test_capabilities_say_what_callbacks_there_are(tmp_path: Path) -> None:
     async with sidecar(tmp_path, {}, on_approval=lambda _: "deny", opt_out_events=["assistantReasoningDelta"]):
         pass

@@ -16,6 +16,7 @@ from sidecar_client.errors import (
     RunCancelled,
     SidecarExited,
 )
+from sidecar_client.models import ModelCall
 from sidecar_client.runs import Run
 from sidecar_client.sidecar import Limits, Sidecar, SubmitParams
 from sidecar_client.tools import HostTool, ToolCall
@@ -25,6 +26,7 @@ __all__ = [
     "Run",
     "HostTool",
     "ToolCall",
+    "ModelCall",
     "Limits",
     "SubmitParams",
     "ClientError",

@@ -17,6 +17,7 @@ def initialize_params(
     folder: Path,
     answers_approvals: bool,
     answers_input: bool,
+    lends_models: bool,
     opt_out_events: Sequence[str],
 ) -> JsonObject:
     """The params of `initialize`: who we are, where we work, and what we can do."""
@@ -25,7 +26,7 @@ def initialize_params(
         "approvals": answers_approvals,
         "input": answers_input,
         "hostTools": True,
-        "hostModel": False,
+        "hostModel": lends_models,
         "optOutEvents": list(opt_out_events),
     }
     return {

@@ -15,6 +15,7 @@ from sidecar_client.connection import Answerer, Connection, Question
 from sidecar_client.errors import ClientError, NoAnswer
 from sidecar_client.frames import JsonObject
 from sidecar_client.handshake import described_by, initialize_params
+from sidecar_client.models import ModelCall, as_completion
 from sidecar_client.process import SidecarProcess
 from sidecar_client.runs import Run
 from sidecar_client.tools import HostTool, Tool, ToolCall, as_host_tool
@@ -67,6 +68,7 @@ class Sidecar:
 
     - `on_approval(question)` returns a decision (`"allowOnce"`, `"deny"`, …) or a whole result;
     - `on_input(question)` returns the content, or None to decline, or a whole result;
+    - `on_model(call)` lends a model, as `host/NAME`: it returns the text of the answer, or a whole result;
     - `tools` are functions or HostTools that the model may call;
     - `answerers` answer further methods by name.
 
@@ -84,6 +86,7 @@ class Sidecar:
         env: Mapping[str, str] | None = None,
         on_approval: Callable[[JsonObject], Any] | None = None,
         on_input: Callable[[JsonObject], Any] | None = None,
+        on_model: Callable[[ModelCall], Any] | None = None,
         tools: Iterable[Tool] = (),
         answerers: Mapping[str, Answerer] | None = None,
         on_notification: Callable[[str, JsonObject], None] | None = None,
@@ -97,6 +100,7 @@ class Sidecar:
         self._env = env
         self._on_approval = on_approval
         self._on_input = on_input
+        self._on_model = on_model
         self._on_notification = guarded(on_notification) if on_notification else None
         self._on_stderr = guarded(on_stderr) if on_stderr else None
         self._opt_out_events = opt_out_events
@@ -104,6 +108,7 @@ class Sidecar:
         self._tools = {tool.name: tool for tool in map(as_host_tool, tools)}
         self._runs: dict[str, Run] = {}
         self._driving: set[asyncio.Task[None]] = set()
+        self._deciding: dict[str, asyncio.Task[Any]] = {}
         self._connection = Connection({**self._answerers(), **(answerers or {})}, self._take_notification)
         self._process: SidecarProcess | None = None
         self.server: JsonObject = {}
@@ -220,6 +225,7 @@ class Sidecar:
             folder=self._cwd,
             answers_approvals=self._on_approval is not None,
             answers_input=self._on_input is not None,
+            lends_models=self._on_model is not None,
             opt_out_events=self._opt_out_events,
         )
         result = await self.request("initialize", params, limit_secs=self._limits.start_secs)
@@ -259,11 +265,19 @@ class Sidecar:
             answerers["agent/requestApproval"] = self._decide
         if self._on_input:
             answerers["agent/requestInput"] = self._give_input
+        if self._on_model:
+            answerers["model/complete"] = self._complete
         return answerers
 
     async def _decide(self, question: JsonObject) -> Any:
         assert self._on_approval
-        decision = await call(self._on_approval, question)
+        task, request_id = asyncio.current_task(), question.get("requestId", "")
+        assert task
+        self._deciding[request_id] = task
+        try:
+            decision = await call(self._on_approval, question)
+        finally:
+            self._deciding.pop(request_id, None)
         return {"decision": decision} if isinstance(decision, str) else decision
 
     async def _give_input(self, question: JsonObject) -> Any:
@@ -273,6 +287,16 @@ class Sidecar:
             return {"action": "decline"}
         is_whole = isinstance(content, dict) and content.get("action") in ("accept", "decline", "cancel")
         return content if is_whole else {"action": "accept", "content": content}
+
+    async def _complete(self, params: JsonObject) -> Any:
+        assert self._on_model
+        loop = asyncio.get_running_loop()
+
+        def report(text: str) -> None:
+            delta = {"requestId": params["requestId"], "text": text}
+            loop.call_soon_threadsafe(self.notify, "model/delta", delta)
+
+        return as_completion(await call(self._on_model, ModelCall(request=params, report=report)))
 
     async def _execute_tool(self, params: JsonObject) -> JsonObject:
         """Runs a tool; what it raises is told to the model, which may try another way."""
@@ -300,11 +324,20 @@ class Sidecar:
         )
 
     def _take_notification(self, method: str, params: JsonObject) -> None:
+        if method == "agent/event":
+            self._drop_what_is_resolved(params.get("event"))
         run = self._runs.get(params.get("runId", "")) if method == "agent/event" else None
         if run and isinstance(params.get("event"), dict):
             run.take(params)
         elif self._on_notification:
             self._on_notification(method, params)
+
+    def _drop_what_is_resolved(self, event: Any) -> None:
+        """An approval that was decided elsewhere is no question any more."""
+        is_resolved = isinstance(event, dict) and event.get("type") == "approvalResolved"
+        deciding = self._deciding.get(event.get("requestId", "")) if is_resolved else None
+        if deciding:
+            deciding.cancel()
 
 
 async def _finish(tasks: set[asyncio.Task[None]]) -> None:
