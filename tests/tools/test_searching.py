@@ -23,6 +23,7 @@ from sidecar.tools.builtin.search_query import Search, SearchError
 from sidecar.tools.builtin.search_text import MAX_LINE_CHARACTERS, SearchText
 from sidecar.tools.builtin.tree import Glob
 from sidecar.tools.workspace import Workspace
+from tests.harness.processes import still_there_after
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX system")
 
@@ -250,6 +251,33 @@ async def test_ripgrep_and_python_find_the_same(tree: Path, args: JsonObject, pa
     place, search = Workspace([tree]).place(path), Search.of(args)
     async with asyncio.timeout(20):
         assert await ripgrep_search(program, search, place) == python_search(search, place, lambda: False)
+
+
+@pytest.mark.skipif(ripgrep_path() is None, reason="ripgrep is not installed")
+async def test_ripgrep_passes_over_what_is_too_large_as_python_does(tmp_path: Path) -> None:
+    for name, lines in (("fits.txt", 10_000), ("large.txt", 11_000)):
+        (tmp_path / name).write_text("needle\n" + f"{'some text' * 111}\n" * lines)
+    program = ripgrep_path()
+    assert program is not None
+    place, search = Workspace([tmp_path]).place("."), Search(pattern="needle")
+    found = await ripgrep_search(program, search, place)
+    assert [match.path for match in found.matches] == ["fits.txt"]
+    assert found == python_search(search, place, lambda: False)
+
+
+@POSIX
+async def test_a_search_of_ripgrep_that_nobody_waits_for_is_ended(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pid")
+    program = tmp_path / "rg"  # As ripgrep in a very large tree where there is nothing to find.
+    program.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec sleep 60\n')
+    program.chmod(0o755)
+    place = Workspace([tmp_path]).place(".")
+    searching = asyncio.create_task(ripgrep_search(str(program), Search(pattern="needle"), place))
+    pid = int(await asyncio.to_thread((tmp_path / "pid").read_text))
+    searching.cancel()
+    await asyncio.wait({searching})
+    assert searching.cancelled()
+    assert still_there_after({pid}, 5) == set()
 
 
 def test_a_pattern_that_takes_forever_ends(tmp_path: Path) -> None:
