@@ -120,6 +120,7 @@ async def _play(command: Sequence[str], conversation: Conversation, evidence: Ev
     news = News()
     played = PlayedSidecar(conversation.name, conversation.start.get("sidecar", {}), names, news)
     async with played as sidecar:
+        sidecar.want(_wanted(conversation.steps))
         host = await HostProcess.start(command, sidecar.command, conversation.start.get("scenario", {}), news)
         try:
             await _Play(conversation, evidence, names, news, sidecar, host, bound_ms).through()

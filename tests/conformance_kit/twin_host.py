@@ -301,6 +301,7 @@ class Host:
     def __init__(self) -> None:
         self.runs: list[Run] = []
         self.asked = 0
+        self.is_greeted = False
         self.printing = threading.Lock()
         self.sidecar: Sidecar | None = None
 
@@ -339,14 +340,19 @@ class Host:
             sidecar.ask("session/list", {})
         began = time.monotonic()
         if wrong("eager"):
-            threading.Timer(0.3, lambda: sidecar.ask("tools/list", {})).start()
+            threading.Timer(0.3, self.be_eager, args=(sidecar,)).start()
         result = sidecar.request("initialize", params)
+        self.is_greeted = True
         self.look_at(result)
         if not wrong("no-initialized"):
             sidecar.write({"method": "initialized", "params": {}})
         if wrong("impatient-start") and time.monotonic() - began > 1:
             raise LostError("it took too long")
         return sidecar
+
+    def be_eager(self, sidecar: Sidecar) -> None:
+        if not self.is_greeted:
+            sidecar.ask("tools/list", {})
 
     def look_at(self, result: JsonObject) -> None:
         agent = result["capabilities"].get("experimental", {}).get("agentSidecar")

@@ -1,0 +1,151 @@
+"""The host half of the conformance kit: it can tell right from wrong, and our own hosts keep its rules.
+
+Source: protocol.md, chapter Conformance. The whole matrix, each twin against all conversations, takes many minutes
+and is run by hand: `python -m tests.conformance_kit.host_matrix`.
+"""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from sidecar.conformance.judge_host import judge_host
+from sidecar.conformance.report import Report
+from sidecar.conformance.rules import Outcome
+from sidecar.conformance.transcripts import Kit, read_kit
+from tests.conformance_kit.host_matrix import failed_by_twins
+from tests.conformance_kit.host_twins import TWINS, twin
+from tests.harness.tidy import ROOT
+
+KIT = read_kit("host")
+DRIVERS = Path(__file__).parent / "drivers"
+
+
+def python_client() -> list[str]:
+    return [sys.executable, str(DRIVERS / "python_client.py")]
+
+
+def troubles(report: Report) -> dict[str, str]:
+    """What did not pass, with the reason."""
+    return {
+        verdict.rule.id: verdict.reason or "; ".join(failure.why for failure in verdict.failures)
+        for verdict in report.verdicts
+        if verdict.outcome is not Outcome.PASSED
+    }
+
+
+def named(*conversations: str) -> Kit:
+    """The kit with these conversations, and the rules that they prove."""
+    chosen = tuple(each for each in KIT.conversations if each.name in conversations)
+    proven = {rule for each in chosen for rule in each.rules}
+    return Kit(rules=tuple(rule for rule in KIT.rules if rule.id in proven or rule.watch), conversations=chosen)
+
+
+@frozen(kw_only=True)
+class Judged:
+    """What came of everything that is judged side by side, because it waits for most of the time."""
+
+    right: Report
+    python_client: Report
+    by_twins: dict[str, list[str]]
+
+
+async def _judge_all() -> Judged:
+    right, client, by_twins = await asyncio.gather(
+        judge_host(twin(), KIT), judge_host(python_client(), KIT), failed_by_twins(KIT, TWINS, at_once=12)
+    )
+    return Judged(right=right, python_client=client, by_twins=by_twins)
+
+
+@pytest.fixture(scope="module")
+def judged() -> Judged:
+    return asyncio.run(_judge_all())
+
+
+def test_a_host_that_keeps_the_protocol_passes_every_rule(judged: Judged) -> None:
+    assert troubles(judged.right) == {}
+
+
+def test_each_rule_is_broken_by_its_twin_alone(judged: Judged) -> None:
+    assert TWINS.keys() == {rule.id for rule in KIT.rules}
+    assert judged.by_twins == {rule: [rule] for rule in TWINS}
+
+
+def test_the_python_client_keeps_every_rule(judged: Judged) -> None:
+    assert troubles(judged.python_client) == {}
+
+
+async def test_what_a_host_says_that_it_cannot_do_is_skipped() -> None:
+    command = [sys.executable, "-c", """print('{"unsupported": "steering"}')"""]
+    report = await judge_host(command, named("steer"))
+    (verdict,) = [each for each in report.verdicts if each.rule.id == "H054"]
+    assert (verdict.outcome, verdict.reason) == (Outcome.SKIPPED, "the host does not support steering")
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("import sys; sys.exit('no luck')", "the host ended with status 1; it said: no luck"),
+        ("import time; time.sleep(60)", "waited 600 ms in vain for agent/submit"),
+        ("print('hello'); print('{]'); print('[1]')", "the host ended with status 0"),
+    ],
+)
+async def test_a_host_that_never_submits_is_told_apart_and_ended(program: str, why: str) -> None:
+    report = await judge_host(
+        [sys.executable, "-c", program], named("steer", "later-minor-version"), bound_secs=0.2
+    )
+    assert why in troubles(report)["H008"]
+    assert troubles(report)["H054"].startswith("steer ended at step 1")
+
+
+def test_the_command_judges_reports_and_lists(tmp_path: Path) -> None:
+    line = " ".join(twin("no-initialized"))
+    asked = run_command(
+        "--host", line, "--rule", "H005", "--rule", "H007", "--json", str(tmp_path / "report.json")
+    )
+    assert asked.returncode == 1, asked.stderr
+    assert "H005 failed: `initialized` follows the answer" in asked.stdout
+    written = json.loads((tmp_path / "report.json").read_text())
+    assert [each["outcome"] for each in written["rules"]] == ["failed", "passed"]
+    assert (written["half"], written["subject"]) == ("host", line)
+    nowhere = run_command("--host", "/no/such/host")
+    assert (nowhere.returncode, nowhere.stdout) == (2, "")
+    assert "'/no/such/host' cannot be started" in nowhere.stderr
+    assert "H091 what it missed joins what it had" in run_command("--list").stdout
+
+
+def run_command(*words: str) -> subprocess.CompletedProcess[str]:
+    command = (sys.executable, "-m", "sidecar", "conformance", "--patience", "2", *words)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment())
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(["clients/python", str(ROOT)])}
+
+
+def test_the_document_has_the_rules_of_the_kit_and_no_others() -> None:
+    text = (ROOT / "protocol.md").read_text("utf-8")
+    table = re.findall(r"^\| (H\d+) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
+    assert table == [(rule.id, rule.must, rule.section) for rule in KIT.rules]
+    headings = {heading.replace("`", "") for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+    assert {rule.section for rule in KIT.rules} - headings == set()
+
+
+def test_every_word_of_a_step_is_described() -> None:
+    described = (ROOT / "sidecar/conformance/transcripts/README.md").read_text("utf-8")
+    for word in words_of(KIT):
+        assert f'`{{"{word}":' in described, word
+
+
+def words_of(kit: Kit) -> Sequence[str]:
+    folder = ROOT / "sidecar/conformance/transcripts/host"
+    files = [json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")]
+    steps = [step for file in files for each in file["conversations"] for step in each["steps"]]
+    return sorted({next(iter(step)) for step in steps})
