@@ -27,7 +27,7 @@ replayed = pytest.mark.skipif(
 
 @pytest.mark.parametrize("name", TEST_FILES)
 def test_what_node_runs_passes(node_client: NodeClient, name: str) -> None:
-    done = node_client.node("--test", "--test-reporter=spec", f"test/{name}")
+    done = node_client.node("--test", "--test-reporter=spec", "--test-timeout=20000", f"test/{name}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -93,7 +93,8 @@ def test_the_second_example_answers_questions_runs_tools_and_lends_a_model(
 def test_the_third_example_survives_a_crash_and_names_what_went_wrong(
     node_client: NodeClient, tmp_path: Path
 ) -> None:
-    done = run(node_client, tmp_path, 2, "never said")
+    looks = {"text": "Let me look.", "calls": [{"tool": "find_files", "input": {"pattern": "*"}}]}
+    done = run(node_client, tmp_path, 2, looks, {"text": "never said", "delayMs": 60_000})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("the sidecar was ended by SIGKILL { status: null, signal: 'SIGKILL'")
     assert "missed {\n  type: 'runCompleted',\n  stopReason: 'error'" in done.stdout

@@ -6,7 +6,8 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 
-import { BrokenStream, CannotStart, ClientError, NoAnswer, Sidecar, SidecarExited } from "agent-sidecar-client";
+import { BrokenStream, CannotStart, ClientError, hostCapabilities, NoAnswer, Sidecar, SidecarExited } from "agent-sidecar-client";
+import { createMessageConnection, StreamMessageReader, StreamMessageWriter } from "vscode-jsonrpc/node";
 
 import { all, gate, SAYS_HELLO, scripted, withScripted } from "./scripted.mjs";
 
@@ -125,6 +126,30 @@ test("stderr reaches the callback line by line", async () => {
     await sidecar.submit("hi").result();
   });
   assert.deepEqual(lines, ["one", "two", "three"]);
+});
+
+test("a connection that somebody else opened can be used as it is", async (context) => {
+  const resolved = { event: { type: "approvalResolved", requestId: "apr-1", decision: "deny", by: "rule" } };
+  const question = { id: "q-1", method: "agent/requestApproval", params: { requestId: "apr-1" } };
+  const played = scripted({ "agent/submit": [[{ notify: question }, resolved, ...SAYS_HELLO], [{ exit: 3 }]] });
+  const mine = { onApproval: () => new Promise(() => undefined) };
+  const child = spawn(played.settings.command[0], played.settings.command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
+  const connection = createMessageConnection(new StreamMessageReader(child.stdout), new StreamMessageWriter(child.stdin));
+  child.once("exit", () => connection.dispose());
+  context.after(() => child.kill());
+  connection.listen();
+  const capabilities = { experimental: { agentSidecar: hostCapabilities(mine) } };
+  connection.initializeResult = await connection.sendRequest("initialize", { processId: null, capabilities });
+
+  const joined = await Sidecar.attach(connection, mine);
+  assert.deepEqual(joined.server.models, ["scripted/one"]);
+  const run = joined.submit("hi");
+  assert.equal((await all(run)).at(-1).type, "runCompleted");
+  assert.equal(await run.text(), "Hello");
+  await assert.rejects(joined.submit("again").result(), SidecarExited);
+  assert.deepEqual(played.answers().map(({ error }) => error.code), [-32800]);
+  await joined.close();
+  await assert.rejects(joined.submit("more").result(), ClientError);
 });
 
 /** A frame, as any sidecar might write it. */

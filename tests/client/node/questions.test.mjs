@@ -3,84 +3,89 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asks, gate, withScripted } from "./scripted.mjs";
+import { ANSWER, asks, gate, withScripted } from "./scripted.mjs";
 
-/** What a host with these settings answers to one request. */
-async function answerTo(method, params, settings, how = "ask") {
-  const played = await withScripted({ "agent/submit": asks(method, params, how) }, settings, async (sidecar) => {
-    await sidecar.submit("hi").result();
-  });
-  const [answer, ...others] = played.answers();
-  assert.deepEqual(others, []);
-  return { answer: answer.result ?? answer.error, received: played.received() };
+/** What a host with these settings answers to requests that come one after the other, and all it sends. */
+async function answersTo(requests, settings) {
+  const asked = requests.map(([method, params, how = "ask"]) => asks(method, params, how)[0]);
+  const { answers, received } = await answersOf([...asked, { result: ANSWER }], settings);
+  assert.equal(answers.length, requests.length);
+  return { answers, received };
+}
+
+async function answersOf(steps, settings) {
+  const played = await withScripted({ "agent/submit": steps }, settings, (sidecar) => sidecar.submit("hi").result());
+  return { answers: played.answers().map(({ result, error }) => result ?? error), received: played.received() };
 }
 
 test("an approval is decided by the callback, in a word or as a whole result", async () => {
   const asked = [];
-  const question = { requestId: "r", toolName: "write_file", input: {}, deadlineMs: 60_000 };
-  const decide = async ({ toolName }) => {
-    asked.push(toolName);
-    return "allowOnce";
-  };
-  assert.deepEqual((await answerTo("agent/requestApproval", question, { onApproval: decide })).answer, { decision: "allowOnce" });
-  assert.deepEqual(asked, ["write_file"]);
   const whole = { decision: "deny", reason: "no" };
-  assert.deepEqual((await answerTo("agent/requestApproval", question, { onApproval: () => whole })).answer, whole);
+  const onApproval = async ({ toolName }) => {
+    asked.push(toolName);
+    return toolName === "write_file" ? "allowOnce" : whole;
+  };
+  const question = (toolName) => ["agent/requestApproval", { requestId: "r", toolName, input: {}, deadlineMs: 60_000 }];
+  const { answers } = await answersTo([question("write_file"), question("delete")], { onApproval });
+  assert.deepEqual(answers, [{ decision: "allowOnce" }, whole]);
+  assert.deepEqual(asked, ["write_file", "delete"]);
 });
 
 test("input is accepted, declined or answered whole", async () => {
-  for (const [given, answer] of [
-    ["blue", { action: "accept", content: "blue" }],
-    [undefined, { action: "decline" }],
-    [{ action: "cancel" }, { action: "cancel" }],
-    [{ colour: "blue" }, { action: "accept", content: { colour: "blue" } }],
-  ]) {
-    const question = { message: "colour?" };
-    assert.deepEqual((await answerTo("agent/requestInput", question, { onInput: () => given })).answer, answer);
-  }
+  const given = ["blue", undefined, { action: "cancel" }, { colour: "blue" }];
+  const { answers } = await answersTo(
+    given.map((_, message) => ["agent/requestInput", { message }]),
+    { onInput: ({ message }) => given[message] },
+  );
+  assert.deepEqual(answers, [
+    { action: "accept", content: "blue" },
+    { action: "decline" },
+    { action: "cancel" },
+    { action: "accept", content: { colour: "blue" } },
+  ]);
 });
 
 test("a request that nobody answers is refused as unknown", async () => {
-  for (const method of ["agent/requestApproval", "no/such"]) {
-    assert.equal((await answerTo(method, {}, {})).answer.code, -32601);
-  }
+  const { answers } = await answersTo([["agent/requestApproval", {}], ["no/such", {}]], {});
+  assert.deepEqual(answers.map(({ code }) => code), [-32601, -32601]);
 });
 
-test("a callback that breaks, or gives what is no JSON, is an error without a stack", async () => {
-  const breaks = () => {
+test("a callback that breaks, or gives what is no JSON or was not offered, is an error without a stack", async () => {
+  const onApproval = ({ options }) => {
+    if (options) return "allowAlways";
     throw new RangeError("lost the key");
   };
-  assert.deepEqual((await answerTo("agent/requestApproval", {}, { onApproval: breaks })).answer, {
-    code: -32603,
-    message: "the host's callback failed: RangeError: lost the key",
-  });
-  assert.equal((await answerTo("agent/requestInput", {}, { onInput: () => ({ big: 1n }) })).answer.code, -32603);
+  const { answers } = await answersTo(
+    [
+      ["agent/requestApproval", {}],
+      ["agent/requestApproval", { options: [{ decision: "deny", label: "Deny" }] }],
+      ["agent/requestInput", {}],
+    ],
+    { onApproval, onInput: () => ({ big: 1n }) },
+  );
+  assert.deepEqual(answers.map(({ code }) => code), [-32603, -32603, -32603]);
+  assert.equal(answers[0].message, "the host's callback failed: RangeError: lost the key");
+  assert.match(answers[1].message, /"allowAlways" was not offered: deny/);
 });
 
 test("a question that is withdrawn, or whose deadline passes, is answered once and aborts its callback", async () => {
-  for (const [how, params] of [["withdraw", {}], ["ask", { deadlineMs: 50 }]]) {
-    const { opened, open } = gate();
-    const never = (_, { signal }) => new Promise(() => (signal.aborted ? open() : signal.addEventListener("abort", open)));
-    const { answer } = await answerTo("agent/requestApproval", params, { onApproval: never }, how);
-    assert.equal(answer.code, -32800);
-    if (how === "ask") await opened; // One that is withdrawn at once never reaches its callback.
-  }
+  const { opened, open } = gate();
+  const onApproval = (_, { signal }) => new Promise(() => signal.addEventListener("abort", open));
+  const { answers } = await answersTo(
+    [["agent/requestApproval", {}, "withdraw"], ["agent/requestApproval", { deadlineMs: 50 }]],
+    { onApproval },
+  );
+  assert.deepEqual(answers.map(({ code }) => code), [-32800, -32800]);
+  await opened; // By the second: one that is withdrawn at once never reaches its callback.
 });
 
 test("a question that was settled elsewhere is dropped, also where both come at once", async () => {
-  const never = () => new Promise(() => undefined);
   const resolved = { event: { type: "approvalResolved", requestId: "apr-1", decision: "deny", by: "rule" } };
   const question = { id: "q-1", method: "agent/requestApproval", params: { requestId: "apr-1" } };
-  const script = { "agent/submit": [{ notify: question }, resolved, ...asks("agent/requestInput", {})] };
-  const settings = { onApproval: never, onInput: () => "x" };
-  const played = await withScripted(script, settings, (sidecar) => sidecar.submit("hi").result());
-  assert.deepEqual(played.answers().map(({ error, result }) => error?.code ?? result.action), [-32800, "accept"]);
-});
-
-test("a decision that was not offered is not sent", async () => {
-  const question = { options: [{ decision: "deny", label: "Deny" }] };
-  const { answer } = await answerTo("agent/requestApproval", question, { onApproval: () => "allowAlways" });
-  assert.deepEqual(answer.code, -32603);
+  const another = { ask: { id: "q-2", method: "agent/requestInput", params: {} } };
+  const steps = [{ notify: question }, resolved, another, { result: ANSWER }];
+  const { answers } = await answersOf(steps, { onApproval: () => new Promise(() => undefined), onInput: () => "x" });
+  assert.deepEqual(answers.map(({ code, action }) => code ?? action), [-32800, "accept"]);
 });
 
 test("a tool runs with its context, reports progress, and what it throws is told to the model", async () => {
@@ -97,42 +102,42 @@ test("a tool runs with its context, reports progress, and what it throws is told
       return { files: 2 };
     },
   };
-  const call = (fields) => ({ callId: "c-1", name: "look", arguments: {}, runId: "r-1", ...fields });
-  const { answer, received } = await answerTo("tools/execute", call({}), { tools: [tool] });
-  assert.deepEqual(answer, { ok: true, data: { files: 2 } });
-  assert.deepEqual(calls, [[{}, "c-1", "r-1", false]]);
+  const call = (fields) => ["tools/execute", { callId: "c-1", name: "look", arguments: {}, runId: "r-1", ...fields }];
+  const { answers, received } = await answersTo([call({}), call({ arguments: { fails: true } }), call({ name: "gone" })], { tools: [tool] });
+  assert.deepEqual(answers, [
+    { ok: true, data: { files: 2 } },
+    { ok: false, error: "TypeError: no such folder" },
+    { ok: false, error: 'this host has no tool "gone"' },
+  ]);
+  assert.deepEqual(calls[0], [{}, "c-1", "r-1", false]);
   assert.deepEqual(received.find(({ method }) => method === "$/progress").params, {
     token: "c-1",
     value: { kind: "report", message: "looking", percentage: 25 },
   });
   const { run: _, ...definition } = tool;
   assert.deepEqual(received.find(({ method }) => method === "tools/register").params, { tools: [definition] });
-
-  const failing = await answerTo("tools/execute", call({ arguments: { fails: true } }), { tools: [tool] });
-  assert.deepEqual(failing.answer, { ok: false, error: "TypeError: no such folder" });
-  const unknown = await answerTo("tools/execute", call({ name: "gone" }), { tools: [tool] });
-  assert.deepEqual(unknown.answer, { ok: false, error: 'this host has no tool "gone"' });
 });
 
 test("a model answers with text, with pieces of it, or whole", async () => {
-  const request = { requestId: "m-1", messages: [], tools: [], idleTimeoutMs: 1000 };
+  const whole = { message: { role: "assistant", content: "" }, finishReason: "length" };
   async function* pieces() {
     yield "It ";
     yield "says";
   }
-  const streamed = await answerTo("model/complete", request, { onModel: pieces });
-  assert.deepEqual(streamed.answer, { message: { role: "assistant", content: "It says" } });
-  const deltas = streamed.received.filter(({ method }) => method === "model/delta").map(({ params }) => params);
-  assert.deepEqual(deltas, [{ requestId: "m-1", text: "It " }, { requestId: "m-1", text: "says" }]);
-  const text = await answerTo("model/complete", request, { onModel: () => "Yes" });
-  assert.deepEqual(text.answer, { message: { role: "assistant", content: "Yes" } });
-  const whole = { message: { role: "assistant", content: "" }, finishReason: "length" };
-  assert.deepEqual((await answerTo("model/complete", request, { onModel: async () => whole })).answer, whole);
+  const replies = { pieces, text: () => "Yes", whole: async () => whole };
+  const request = (model) => ["model/complete", { requestId: `m-${model}`, model, messages: [], tools: [], idleTimeoutMs: 1000 }];
+  const { answers, received } = await answersTo(Object.keys(replies).map(request), { onModel: ({ model }) => replies[model]() });
+  const said = (content) => ({ message: { role: "assistant", content } });
+  assert.deepEqual(answers, [said("It says"), said("Yes"), whole]);
+  const deltas = received.filter(({ method }) => method === "model/delta").map(({ params }) => params);
+  assert.deepEqual(deltas, [{ requestId: "m-pieces", text: "It " }, { requestId: "m-pieces", text: "says" }]);
 });
 
 test("an answerer of the host's own outweighs the callbacks", async () => {
-  const settings = { answerers: { "agent/requestApproval": ({ toolName }) => ({ decision: toolName }) }, onApproval: () => "deny" };
-  assert.deepEqual((await answerTo("agent/requestApproval", { toolName: "allowOnce" }, settings)).answer, { decision: "allowOnce" });
+  const own = ({ toolName }) => ({ decision: toolName });
+  const settings = { answerers: { "agent/requestApproval": own }, onApproval: () => "deny" };
+  const { answers } = await answersTo([["agent/requestApproval", { toolName: "allowOnce" }]], settings);
+  assert.deepEqual(answers, [{ decision: "allowOnce" }]);
 });
 
 test("capabilities say what callbacks there are", async () => {

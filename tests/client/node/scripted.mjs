@@ -35,7 +35,7 @@ export function scripted(script, settings = {}) {
     settings: { command: [process.env.PYTHON, process.env.SCRIPTED_SIDECAR, play, log], cwd, ...settings },
     received: () => readFileSync(log, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line)),
     answers() {
-      return this.received().filter((message) => message.id === "q-1");
+      return this.received().filter((message) => ["q-1", "q-2"].includes(message.id));
     },
   };
 }

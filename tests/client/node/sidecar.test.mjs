@@ -1,15 +1,13 @@
 // The library over the real sidecar, with replayed models and one of its own.
 // Source: protocol.md and clients/node/README.md.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { hostCapabilities, RunCancelled, Sidecar, SidecarExited } from "agent-sidecar-client";
-import { createMessageConnection, StreamMessageReader, StreamMessageWriter } from "vscode-jsonrpc/node";
+import { RunCancelled, Sidecar } from "agent-sidecar-client";
 
 import { all, gate } from "./scripted.mjs";
 
@@ -120,47 +118,6 @@ test("any other method is a request, and what it refuses has a kind", async () =
   await sidecar.unregisterTools("open_files");
   await assert.rejects(sidecar.request("tools/call", { name: "open_files" }), { kind: "notFound" });
   await assert.rejects(sidecar.request("session/get", { sessionId: "nobody's" }), { kind: "sessionNotFound" });
-});
-
-test("after a crash a restarted sidecar gives the events that were missed", async () => {
-  const run = sidecar.submit({ prompt: "Wait again", model: "waits/x" });
-  const seen = [];
-  const crash = async () => {
-    for await (const { seq, event } of run.notifications()) {
-      seen.push(seq);
-      if (event.type === "toolExecutionStarted") sidecar.kill();
-    }
-  };
-  await assert.rejects(crash, SidecarExited);
-  await sidecar.restart();
-  const resumed = sidecar.resume(run);
-  const missed = await all(resumed.notifications());
-  assert.deepEqual([...seen, ...missed.map(({ seq }) => seq)], [...Array(seen.length + missed.length).keys()]);
-  assert.deepEqual([missed.at(-1).event.type, missed.at(-1).event.error.data.kind], ["runCompleted", "io"]);
-  await assert.rejects(resumed.result(), { name: "RequestFailed", kind: "io" });
-});
-
-test("a connection that somebody else opened can be used as it is", async () => {
-  const mine = { onModel: () => "over yours", tools: settings.tools };
-  const env = { ...process.env, XDG_DATA_HOME: cwd };
-  const child = spawn(COMMAND[0], COMMAND.slice(1), { stdio: ["pipe", "pipe", "ignore"], cwd, env });
-  const connection = createMessageConnection(new StreamMessageReader(child.stdout), new StreamMessageWriter(child.stdin));
-  connection.listen();
-  const capabilities = { experimental: { agentSidecar: hostCapabilities(mine) } };
-  connection.initializeResult = await connection.sendRequest("initialize", { processId: process.pid, rootUri: null, capabilities });
-  await connection.sendNotification("initialized", {});
-
-  const joined = await Sidecar.attach(connection, mine);
-  assert.ok(joined.server.methods.includes("agent/submit"));
-  const run = joined.submit({ prompt: "hi", model: "host/mine" });
-  assert.equal((await all(run)).at(-1).type, "runCompleted");
-  assert.equal(await run.text(), "over yours");
-  await joined.close();
-  assert.equal(child.exitCode, null); // It is not ours to end.
-
-  connection.dispose();
-  await assert.rejects(Sidecar.attach(connection, mine), Error);
-  child.stdin.end();
 });
 
 test("the CommonJS build is the same library", () => {
