@@ -22,7 +22,7 @@ from tests.harness.terminal import ROOT, environment
 SOURCE = ROOT / "clients/node"
 NODE_TESTS = ROOT / "tests/client/node"
 _NEEDED = ("package.json", "package-lock.json", ".npmrc")
-_BUILT_FROM = ("tsconfig.json", "tsconfig.cjs.json", "src", "scripts", "README.md")
+_BUILT_FROM = ("tsconfig.json", "tsconfig.cjs.json", "src", "scripts", "README.md", "LICENSE")
 _INSTALL_LIMIT_SECS = 300
 _RUN_LIMIT_SECS = 50
 

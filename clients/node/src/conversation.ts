@@ -112,7 +112,8 @@ export class Conversation {
         return new SidecarExited(null);
       default:
         // A connection that is closed or stopped throws errors with codes of its own, or with none.
-        return typeof code === "number" && code < 0 ? failureOf(error) : new ClientError(`no connection: ${String(message)}`);
+        if (typeof code === "number" && code < 0) return failureOf(error);
+        return new ClientError(`no connection: ${String(message)}`);
     }
   }
 

@@ -49,9 +49,13 @@ export class Link {
     return link;
   }
 
-  /** Joins a connection that somebody else has opened and shaken hands over, and will close. */
+  /** Joins a connection that somebody else has opened and shaken hands over, and will close. Throws ClientError. */
   static joined(wire: Wire, user: LinkUser): Link {
-    return new Link(wire, user);
+    try {
+      return new Link(wire, user);
+    } catch (error) {
+      throw new ClientError(`the connection cannot be used: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   private constructor(wire: Wire, user: LinkUser, streams?: StreamWire, process?: SidecarProcess) {

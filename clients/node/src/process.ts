@@ -5,6 +5,7 @@
  * as the order to save and go; then SIGTERM; then the whole process group is killed.
  */
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 
@@ -52,7 +53,7 @@ export class SidecarProcess {
       windowsHide: true,
     });
     return new Promise((resolve, reject) => {
-      const fail = (error: Error): void => reject(new CannotStart(`cannot start ${JSON.stringify(program)}: ${error.message}`));
+      const fail = (error: NodeJS.ErrnoException): void => reject(cannotStart(program, settings.cwd, error));
       child.once("error", fail);
       child.once("spawn", () => {
         child.off("error", fail);
@@ -61,6 +62,7 @@ export class SidecarProcess {
     });
   }
 
+  /** Use `start`. */
   private constructor(child: Child, onStderr: ((line: string) => void) | undefined) {
     this.#child = child;
     child.on("error", () => undefined); // A signal that could not be sent; the ladder goes on.
@@ -86,11 +88,6 @@ export class SidecarProcess {
     return this.#child.pid;
   }
 
-  /** Exit status; null while it runs, and where a signal ended it. */
-  get status(): number | null {
-    return this.#child.exitCode;
-  }
-
   /** The last lines that it wrote to stderr. */
   get stderrTail(): string {
     return this.#tail.join("\n");
@@ -98,7 +95,9 @@ export class SidecarProcess {
 
   /** Ends the process, which gets `graceMs` at each rung of the ladder. */
   async stop(graceMs: number): Promise<void> {
-    const ladder = [() => this.#child.stdin.end(), () => this.#child.kill(), () => this.killTree()];
+    const [close, kill] = [() => this.#child.stdin.end(), () => this.killTree()];
+    // Windows knows no polite signal: it would end the process and leave behind what that has started.
+    const ladder = process.platform === "win32" ? [close, kill] : [close, () => this.#child.kill("SIGTERM"), kill];
     for (const climb of ladder) {
       climb();
       if (await isDoneWithin(this.#exited, graceMs)) break;
@@ -125,8 +124,6 @@ export class SidecarProcess {
 
   #whenEnded(): Promise<SidecarExited> {
     return new Promise((resolve) => {
-      const { exitCode, signalCode, stdout } = this.#child;
-      void [exitCode, signalCode];
       const end = (): void => {
         clearTimeout(timer);
         resolve(new SidecarExited(this.#child.exitCode, this.#child.signalCode, this.stderrTail));
@@ -137,13 +134,20 @@ export class SidecarProcess {
       };
       this.#child.once("close", end);
       this.#child.once("exit", endSoon);
-      stdout.once("close", endSoon);
+      this.#child.stdout.once("close", endSoon);
     });
   }
 }
 
+function cannotStart(program: string, cwd: string | undefined, error: NodeJS.ErrnoException): CannotStart {
+  const what = `cannot start ${JSON.stringify(program)}`;
+  if (error.code !== "ENOENT") return new CannotStart(`${what}: ${error.message}`);
+  if (cwd !== undefined && !existsSync(cwd)) return new CannotStart(`${what}: there is no folder ${JSON.stringify(cwd)}`);
+  return new CannotStart(`${what}: there is no such program; install it, or say where it is with \`command\``);
+}
+
 /** Whether the promise settles in time; leaves no timer behind. */
-export async function isDoneWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
+async function isDoneWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, limitMs, false);

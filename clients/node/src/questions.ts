@@ -10,7 +10,15 @@ import type {
   ToolsExecuteParams,
   ToolsExecuteResult,
 } from "./protocol.js";
-import type { Answerer, HostSettings, ModelReply, QuestionContext, RunnableTool, ToolContext } from "./settings.js";
+import type {
+  Answerer,
+  HostSettings,
+  ModelContext,
+  ModelReply,
+  QuestionContext,
+  RunnableTool,
+  ToolContext,
+} from "./settings.js";
 
 /** Sends a notification to the sidecar. */
 export type Notify = (method: string, params: object) => void;
@@ -53,7 +61,8 @@ function approvalResult(
 ): RequestApprovalResult {
   const result = typeof answer === "string" ? { decision: answer } : answer;
   if (options?.every(({ decision }) => decision !== result.decision)) {
-    throw new RangeError(`${JSON.stringify(result.decision)} was not offered: ${options.map(({ decision }) => decision).join(", ")}`);
+    const offered = options.map(({ decision }) => decision).join(", ");
+    throw new RangeError(`${JSON.stringify(result.decision)} is none of what was offered: ${offered}`);
   }
   return result;
 }
@@ -97,7 +106,7 @@ function toolContext(params: ToolsExecuteParams, context: QuestionContext, notif
   };
 }
 
-async function completion(reply: ModelReply, context: { signal: AbortSignal; delta(text: string): void }): Promise<ModelCompleteResult> {
+async function completion(reply: ModelReply, context: ModelContext): Promise<ModelCompleteResult> {
   if (isStream(reply)) {
     const pieces: string[] = [];
     for await (const piece of reply) {

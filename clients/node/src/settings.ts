@@ -8,7 +8,6 @@ import type {
   RequestApprovalParams,
   RequestApprovalResult,
   RequestInputParams,
-  RequestInputResult,
 } from "./protocol.js";
 
 export type Awaitable<T> = T | PromiseLike<T>;
@@ -67,7 +66,10 @@ export type ModelReply = Awaitable<ModelCompleteResult | string> | AsyncIterable
 /** Callbacks and tools. Without a callback the sidecar is told that this host cannot do the thing. */
 export interface HostSettings {
   /** May this call run? A decision, or a whole result. */
-  onApproval?: (question: RequestApprovalParams, context: QuestionContext) => Awaitable<ApprovalDecision | RequestApprovalResult>;
+  onApproval?: (
+    question: RequestApprovalParams,
+    context: QuestionContext,
+  ) => Awaitable<ApprovalDecision | RequestApprovalResult>;
   /** A question to a person: the content, undefined or null to decline, or a whole result. */
   onInput?: (question: RequestInputParams, context: QuestionContext) => unknown;
   /** Lends a model: used by runs whose model is `host/NAME`. */
@@ -103,6 +105,3 @@ export interface SpawnSettings extends ConnectSettings {
   /** Called with each line that the process writes to stderr. */
   onStderr?: (line: string) => void;
 }
-
-/** What an `onInput` may return in place of the bare content. */
-export type WholeInputResult = RequestInputResult;

@@ -48,6 +48,7 @@ export class Sidecar implements AsyncDisposable {
   readonly #user: LinkUser;
   readonly #respawn: (() => Promise<Link>) | undefined;
   #link: Link | undefined;
+  #restarting: Promise<Link> | undefined;
   #server: ServerDescription = { protocolVersion: "", methods: [], events: [], models: [] };
 
   /**
@@ -145,7 +146,10 @@ export class Sidecar implements AsyncDisposable {
   }
 
   /** Any method of the protocol. Rejects with RequestFailed, NoAnswer, SidecarExited or BrokenStream. */
-  async request<M extends keyof HostRequests>(method: M, ...[params, options]: RequestArguments<ParamsOf<M>>): Promise<ResultOf<M>> {
+  async request<M extends keyof HostRequests>(
+    method: M,
+    ...[params, options]: RequestArguments<ParamsOf<M>>
+  ): Promise<ResultOf<M>> {
     return (await this.#ask(method, params ?? {}, { limitMs: this.#limits.requestMs, ...options })) as ResultOf<M>;
   }
 
@@ -169,7 +173,10 @@ export class Sidecar implements AsyncDisposable {
   // From the sidecar ----------------------------------------------------------------------------------
 
   /** Hears notifications of one method, `agent/event` of every run included, until it is disposed of. */
-  onNotification<M extends keyof SidecarNotifications>(method: M, listener: (params: SidecarNotifications[M]["params"]) => void): Disposable;
+  onNotification<M extends keyof SidecarNotifications>(
+    method: M,
+    listener: (params: SidecarNotifications[M]["params"]) => void,
+  ): Disposable;
   onNotification(method: string, listener: (params: never) => void): Disposable;
   onNotification(method: string, listener: (params: never) => void): Disposable {
     const listeners = this.#listeners.get(method) ?? new Set();
@@ -191,9 +198,13 @@ export class Sidecar implements AsyncDisposable {
 
   /** Ends the process where it still runs, and spawns another with the same settings, tools and listeners. */
   async restart(): Promise<void> {
-    if (!this.#respawn) throw new ClientError("only a sidecar that was spawned can be restarted");
-    await this.close();
-    await this.#respawn();
+    const respawn = this.#respawn;
+    if (!respawn) throw new ClientError("only a sidecar that was spawned can be restarted");
+    // Who asks while one is on its way shares it.
+    this.#restarting ??= this.close()
+      .then(respawn)
+      .finally(() => (this.#restarting = undefined));
+    await this.#restarting;
   }
 
   /** Ends what runs, then the connection, and the process with everything it has started. */
@@ -256,8 +267,10 @@ export class Sidecar implements AsyncDisposable {
     if (sessionId === undefined) throw new ClientError(`nothing was heard of run ${runId}; submit it again`);
     run.hold();
     // The last event that was seen comes again: it says whether the run was over then.
-    const missed = await this.request("session/events", { sessionId, runId, ...(lastSeq > 0 && { afterSeq: lastSeq - 1 }) });
+    const after = lastSeq > 0 ? { afterSeq: lastSeq - 1 } : {};
+    const missed = await this.request("session/events", { sessionId, runId, ...after });
     run.release(missed.events);
+    // Its last event may come while the sidecar is asked.
     if (!run.completed && !(await this.#isRunning(sessionId, runId)) && !run.completed) {
       throw new ClientError(`run ${runId} does not go on in session ${sessionId}`);
     }
@@ -285,7 +298,7 @@ export class Sidecar implements AsyncDisposable {
     return this.#link.conversation;
   }
 
-  async #ask(method: string, params: object, { limitMs, signal }: { limitMs?: number; signal?: AbortSignal }): Promise<unknown> {
+  async #ask(method: string, params: object, { limitMs, signal }: RequestOptions): Promise<unknown> {
     const patience = limitMs === undefined ? {} : { limitMs, tooLate: () => new NoAnswer(method, limitMs) };
     return await this.#conversation.ask(method, params, { ...patience, signal });
   }

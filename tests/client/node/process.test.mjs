@@ -48,7 +48,7 @@ test("a process that is killed says by which signal, and can be started again", 
     await assert.rejects(run.result(), /ended by SIGKILL/);
     await assert.rejects(sidecar.resume(run).result(), /nothing was heard of run/);
     const before = sidecar.pid;
-    await sidecar.restart();
+    await Promise.all([sidecar.restart(), sidecar.restart()]);
     assert.notEqual(sidecar.pid, before);
     assert.deepEqual(await sidecar.request("tools/list"), { tools: [] });
     assert.deepEqual(heard, [changed]);
@@ -57,7 +57,10 @@ test("a process that is killed says by which signal, and can be started again", 
 });
 
 test("a command that does not exist cannot start", async () => {
-  await assert.rejects(Sidecar.spawn({ command: ["/no/such/sidecar"] }), (error) => error instanceof CannotStart && /cannot start "\/no\/such\/sidecar"/.test(error.message));
+  const refuses = (settings, message) => assert.rejects(Sidecar.spawn(settings), { name: "CannotStart", message });
+  assert.ok(CannotStart.prototype instanceof ClientError);
+  await refuses({ command: ["/no/such/sidecar"] }, /^cannot start "\/no\/such\/sidecar": there is no such program; install it/);
+  await refuses({ command: [process.env.PYTHON], cwd: "/no/such/folder" }, /there is no folder "\/no\/such\/folder"$/);
 });
 
 test("what is no sidecar is told apart", async () => {
@@ -150,6 +153,7 @@ test("a connection that somebody else opened can be used as it is", async (conte
   assert.deepEqual(played.answers().map(({ error }) => error.code), [-32800]);
   await joined.close();
   await assert.rejects(joined.submit("more").result(), ClientError);
+  await assert.rejects(Sidecar.attach(connection, mine), { name: "ClientError", message: /^the connection cannot be used: / });
 });
 
 /** A frame, as any sidecar might write it. */

@@ -65,7 +65,7 @@ test("a callback that breaks, or gives what is no JSON or was not offered, is an
   );
   assert.deepEqual(answers.map(({ code }) => code), [-32603, -32603, -32603]);
   assert.equal(answers[0].message, "the host's callback failed: RangeError: lost the key");
-  assert.match(answers[1].message, /"allowAlways" was not offered: deny/);
+  assert.match(answers[1].message, /"allowAlways" is none of what was offered: deny/);
 });
 
 test("a question that is withdrawn, or whose deadline passes, is answered once and aborts its callback", async () => {
