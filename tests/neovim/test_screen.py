@@ -11,10 +11,10 @@ from asyncio.subprocess import DEVNULL
 from pathlib import Path
 
 import pytest
-from attrs import evolve
 
 from tests.harness.host import clean_environment
-from tests.harness.model_server import Reply, ScriptedModel, Stall, calls, delta, event, says
+from tests.harness.model_server import ScriptedModel, calls, says
+from tests.harness.speech import talks_fast
 from tests.neovim.driving import COMMAND, NVIM, PLUGIN, options, play
 
 pytestmark = pytest.mark.skipif(
@@ -30,15 +30,6 @@ require("sidecar").setup({{
   options = vim.json.decode([==[{options}]==]),
 }})
 """
-
-
-def talks_fast() -> Reply:
-    """Ten deltas every 10 ms for 30 s at most: 1,000 a second, Markdown among them."""
-    steps: list[bytes | Stall] = []
-    for tick in range(3000):
-        words = (f"**word** {tick * 10 + count} " + "\n\n" * (count == 9) for count in range(10))
-        steps += [b"".join(event(delta(content=word)) for word in words), Stall(0.01)]
-    return evolve(says("That is all."), cut_after=1, then=tuple(steps))
 
 
 async def test_the_screen_shows_questions_and_folds_and_answers_keys_at_1000_deltas_a_second(
