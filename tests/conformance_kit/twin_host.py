@@ -400,6 +400,8 @@ class Host:
         for run in self.runs:
             if run.answer is answer:
                 run.is_known = True
+        if wrong("minds-refusal") and (frame.get("result") or {}).get("accepted") is False:
+            self.fail_all("it does not listen")
 
     def fail_all(self, message: str) -> None:
         for run in self.runs:
@@ -469,9 +471,7 @@ class Host:
     def steer(self, run: Run) -> None:
         assert self.sidecar
         run_id = "another" if wrong("steers-another") else run.run_id
-        result = self.sidecar.request("agent/steer", {"runId": run_id, "prompt": SCENARIO["steer"]})
-        if wrong("minds-refusal") and not result["accepted"]:
-            run.failure = {"message": "it does not listen"}
+        self.sidecar.ask("agent/steer", {"runId": run_id, "prompt": SCENARIO["steer"]})
 
     def resolved(self, request_id: str) -> None:
         assert self.sidecar
