@@ -17,13 +17,14 @@ from sidecar_client.errors import (
     SidecarExited,
 )
 from sidecar_client.models import ModelCall
-from sidecar_client.runs import Run
+from sidecar_client.runs import Position, Run
 from sidecar_client.sidecar import Limits, Sidecar, SubmitParams
 from sidecar_client.tools import HostTool, ToolCall
 
 __all__ = [
     "Sidecar",
     "Run",
+    "Position",
     "HostTool",
     "ToolCall",
     "ModelCall",

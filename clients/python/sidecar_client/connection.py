@@ -36,6 +36,11 @@ class Question:
     method: str
     answer: asyncio.Future[JsonObject | ClientError]
 
+    def settle(self, answer: JsonObject | ClientError) -> None:
+        """Only the first answer counts."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
     async def is_answered_within(self, limit_secs: float) -> bool:
         """Waits for the answer, at most so long."""
         await asyncio.wait([self.answer], timeout=limit_secs)
@@ -74,10 +79,22 @@ class Connection:
 
         Raises SidecarExited or BrokenStream when nobody is there, ValueError or TypeError for what is not JSON.
         """
+        question = self.expect(method)
+        try:
+            self._send({"jsonrpc": "2.0", "id": question.id, "method": method, "params": params})
+        except BaseException:
+            del self._waiting[question.id]
+            raise
+        return question
+
+    def expect(self, method: str) -> Question:
+        """Stands for a question of an earlier life: it ends as any does, but nothing is sent for it.
+
+        Raises SidecarExited or BrokenStream when nobody is there.
+        """
         if self._lost:
             raise self._lost.with_traceback(None)
         question = Question(next(self._ids), method, asyncio.get_running_loop().create_future())
-        self._send({"jsonrpc": "2.0", "id": question.id, "method": method, "params": params})
         self._waiting[question.id] = question
         return question
 
@@ -122,8 +139,7 @@ class Connection:
         """Nothing will come any more: ends all that waits."""
         self._lost = reason
         for question in self._waiting.values():
-            if not question.answer.done():
-                question.answer.set_result(reason)
+            question.settle(reason)
         for task in self._answering.values():
             task.cancel()
 
@@ -144,7 +160,7 @@ class Connection:
         if question is None or question.answer.done():
             log.debug("passed over an answer that nobody waits for: id %r", request_id)
         else:
-            question.answer.set_result(message)
+            question.settle(message)
 
     # Requests of the sidecar -----------------------------------------------------------------------------
 

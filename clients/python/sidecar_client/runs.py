@@ -1,7 +1,8 @@
 """One submit, as its host sees it: events while it runs, then a result."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from sidecar_client.errors import ClientError
@@ -11,8 +12,18 @@ Ask = Callable[[str, JsonObject], Coroutine[Any, Any, Any]]
 """Sends a request to the sidecar and gives its result."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """Where a run was left, so that `Sidecar.resume` can go on from there."""
+
+    session_id: str
+    run_id: str
+    after_seq: int = -1
+    """The number of the last event that was seen."""
+
+
 class Run:
-    """A running (or finished) submit; `Sidecar.submit` makes one.
+    """A running (or finished) run; `Sidecar.submit` and `Sidecar.resume` make one.
 
     Iterate it once for its events, await `result()` for its outcome, in either order or both at once. Events
     nobody has read yet are kept until they are read or the run is dropped.
@@ -22,11 +33,18 @@ class Run:
         self.run_id = run_id
         self.session_id = session_id
         """Known from the start when the host named it, else from the first event on."""
+        self.last_seq = -1
+        """The number of the last event that came, -1 before the first."""
+        self.completed: JsonObject | None = None
+        """The last event, once it has come."""
+        self.on_completed: Callable[[JsonObject], None] = lambda _: None
         self._ask = ask
         self._clock = clock
+        self._held: list[JsonObject] | None = None
+        self._turn_text: list[str] = []
+        self._is_turn_over = False
         self._events: asyncio.Queue[JsonObject | None] = asyncio.Queue()  # None marks the end
         self._drained = False
-        self._has_ended_by_event = False
         self._answered = asyncio.Event()
         self._outcome: JsonObject | ClientError = {}
         self._heard_at = clock()
@@ -44,7 +62,8 @@ class Run:
 
     async def text(self) -> str:
         """The text of the answer, when the run is over; raises as `result` does."""
-        content = ((await self.result()).get("message") or {}).get("content") or ""
+        message = (await self.result()).get("message")
+        content = (message.get("content") or "") if message else "".join(self._turn_text)
         if isinstance(content, str):
             return content
         return "".join(block.get("text", "") for block in content if block.get("type") == "text")
@@ -62,7 +81,7 @@ class Run:
                 self._drained = True
             else:
                 yield notification
-        if isinstance(self._outcome, ClientError) and not self._has_ended_by_event:
+        if isinstance(self._outcome, ClientError) and self.completed is None:
             raise self._outcome.with_traceback(None)
 
     async def cancel(self) -> bool:
@@ -82,12 +101,50 @@ class Run:
         """For how long nothing was heard of this run."""
         return self._clock() - self._heard_at
 
+    def go_on_from(self, left: "Run | Position") -> None:
+        """Only what came after that is new to this run."""
+        if isinstance(left, Run):
+            self.last_seq = left.last_seq
+            self._turn_text, self._is_turn_over = [*left._turn_text], left._is_turn_over
+        else:
+            self.last_seq = left.after_seq
+
     def take(self, notification: JsonObject) -> None:
-        """Another `agent/event` of this run."""
+        """Another `agent/event` of this run; one that was there already is passed over."""
         self._heard_at = self._clock()
-        self.session_id = notification.get("sessionId", self.session_id)
-        self._has_ended_by_event = notification["event"].get("type") == "runCompleted"
-        self._events.put_nowait(notification)
+        if self._held is not None:
+            self._held.append(notification)
+            return
+        event, seq = notification["event"], notification.get("seq", self.last_seq + 1)
+        if event.get("type") == "runCompleted":
+            self.completed = event
+            self.on_completed(event)
+        if seq > self.last_seq:
+            self.last_seq = seq
+            self.session_id = notification.get("sessionId", self.session_id)
+            self._follow_text(event)
+            self._events.put_nowait(notification)
+
+    def hold(self) -> None:
+        """Puts aside what comes, until `release` has given what came before it."""
+        self._held = []
+
+    def release(self, missed: Iterable[JsonObject]) -> None:
+        """Takes these, then what was put aside."""
+        held, self._held = self._held or [], None
+        for notification in (*missed, *held):
+            self.take(notification)
+
+    def _follow_text(self, event: JsonObject) -> None:
+        """Keeps the text of the last turn, for runs without an answer that holds it."""
+        kind = event.get("type")
+        if kind not in ("assistantTextDelta", "turnComplete"):
+            return
+        if self._is_turn_over:
+            self._turn_text = []
+        self._is_turn_over = kind == "turnComplete"
+        if kind == "assistantTextDelta":
+            self._turn_text.append(event["text"])
 
     def end(self, outcome: JsonObject | ClientError) -> None:
         """The answer to the submit, or why there is none; only the first counts."""

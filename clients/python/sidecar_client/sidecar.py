@@ -17,7 +17,8 @@ from sidecar_client.frames import JsonObject
 from sidecar_client.handshake import described_by, initialize_params
 from sidecar_client.models import ModelCall, as_completion
 from sidecar_client.process import SidecarProcess
-from sidecar_client.runs import Run
+from sidecar_client.resuming import answer_of, catch_up
+from sidecar_client.runs import Position, Run
 from sidecar_client.tools import HostTool, Tool, ToolCall, as_host_tool
 
 DEFAULT_COMMAND = (sys.executable, "-P", "-m", "sidecar")
@@ -184,15 +185,33 @@ class Sidecar:
             asked["prompt"] = prompt
         if asked["runId"] in self._runs:
             raise ValueError(f"a run {asked['runId']!r} is running already")
-        clock = asyncio.get_running_loop().time
-        run = Run(asked["runId"], params.get("session_id"), self.request, clock)
+        run = self._new_run(asked["runId"], params.get("session_id"))
         try:
             question = self._connection.ask("agent/submit", asked)
         except ClientError as error:
             run.end(error)
         else:
-            self._runs[run.run_id] = run
-            self._own(self._drive(run, question))
+            self._follow(run, question)
+        return run
+
+    def resume(self, left: Run | Position) -> Run:
+        """Goes on with a run whose events were missed: those after the last that was seen, then what still comes.
+
+        A run that a process took with it is ended by the next sidecar, and its last event says so. Raises
+        ValueError for a run that is running here; everything else is raised by the run.
+        """
+        if left.run_id in self._runs:
+            raise ValueError(f"a run {left.run_id!r} is running already")
+        run = self._new_run(left.run_id, left.session_id)
+        run.go_on_from(left)
+        try:
+            question = self._connection.expect("session/events")
+        except ClientError as error:
+            run.end(error)
+        else:
+            run.on_completed = lambda event: question.settle(answer_of(run, event))
+            self._follow(run, question)
+            self._own(self._catch_up(run, question))
         return run
 
     async def request(
@@ -233,6 +252,19 @@ class Sidecar:
         self.notify("initialized", {})
         if self._tools:
             await self.register_tools(*self._tools.values())
+
+    def _new_run(self, run_id: str, session_id: str | None) -> Run:
+        return Run(run_id, session_id, self.request, asyncio.get_running_loop().time)
+
+    def _follow(self, run: Run, question: Question) -> None:
+        self._runs[run.run_id] = run
+        self._own(self._drive(run, question))
+
+    async def _catch_up(self, run: Run, question: Question) -> None:
+        try:
+            await catch_up(run, self.request)
+        except ClientError as error:
+            question.settle(error)
 
     def _own(self, driving: Coroutine[Any, Any, None]) -> None:
         """Runs it as a task that ends with this sidecar at the latest."""
