@@ -20,6 +20,7 @@ from sidecar.config import (
     cycle_config,
     folder_path,
     layered,
+    permission_config,
     read_options,
     read_user_file,
     secret_settings,
@@ -29,6 +30,7 @@ from sidecar.config import (
 )
 from sidecar.config_files.server_files import InputDefinition
 from sidecar.config_files.trust import FILE_NAME, TrustBook
+from sidecar.config_files.workspace import FILES
 from sidecar.mcp.client import Client
 from sidecar.mcp.features import offers
 from sidecar.mcp.manager import McpManager
@@ -36,8 +38,6 @@ from sidecar.mcp.oauth.sign_ins import SignIns
 from sidecar.mcp.results import McpToolDefinition
 from sidecar.mcp.verdicts import Verdicts
 from sidecar.permissions.book import PermissionBook
-from sidecar.permissions.model import PermissionConfig
-from sidecar.protocol.messages import PermissionOptions
 from sidecar.protocol.secrets import Secrets
 from sidecar.protocol.values import JsonObject, ToolSource
 from sidecar.server.documents import EditorDocuments
@@ -55,6 +55,7 @@ from sidecar.server.rpc import SidecarServer
 from sidecar.server.services import Services, SubmitDefaults
 from sidecar.server.sign_in_page import SignInPage
 from sidecar.server.stdio import serve_stdio
+from sidecar.server.watched_files import WatchedFiles
 from sidecar.store.errors import StoreError
 from sidecar.store.pins import PinnedTools
 from sidecar.store.store import Store
@@ -220,12 +221,9 @@ class _App:
         host.keep_events(sessions.keep)
         inputs = {wanted.id: wanted for wanted in options.inputs or ()}
         lending = Lending(host)
-        models = Models(
-            options.providers or {},
-            default=options.model or default_model(self._environ),
-            complete=lending.complete,
-        )
-        permissions = _permission_book(options, store, folders)
+        chosen = options.model or default_model(self._environ)
+        models = Models(options.providers or {}, default=chosen, complete=lending.complete)
+        permissions = PermissionBook(permission_config(options), kept=store.permissions(lambda: folders.paths))
         pins = store.pinned_tools(lambda: folders.paths)
         servers = McpManager(
             workspace=folders.paths,
@@ -254,6 +252,7 @@ class _App:
             lending=lending,
             notices=notices,
             folders=folders,
+            watched=WatchedFiles(host, folders, FILES, self._look_again),
             documents=EditorDocuments(host),
             defaults=SubmitDefaults(cycle_config(options.cycle), options.system, server_wait_secs(options)),
         )
@@ -284,15 +283,24 @@ class _App:
         return settings._replace(options=settings.once_trusted()) if brought.standing == "trusted" else settings
 
     def _ask_for_trust(self, settings: _Settings, services: Services, inputs: dict[str, InputDefinition]) -> None:
+        def use(brought: Brought, before: JsonObject) -> None:
+            options = settings._replace(brought=brought).once_trusted()
+            use_now(brought, before, options, settings.said, services, inputs)
+
         self._trust = WorkspaceTrust(
             settings.brought,
             settings.trusted,
             services.host,
             services.notices,
+            wish=settings.options.trust_workspace,
             deadline_secs=approval_timeout_secs(settings.options),
-            use=lambda: use_now(settings.brought, settings.once_trusted(), settings.said, services, inputs),
+            use=use,
         )
         self._trust.start()
+
+    def _look_again(self) -> None:
+        if self._trust is not None:
+            self._trust.look_again()
 
     def _sources(self, initialization: Any) -> tuple[JsonObject, JsonObject, JsonObject]:
         """What the host says, what the flags say, and what the user's file says: the strongest first."""
@@ -310,12 +318,6 @@ class _App:
         if init.workspace_folders or self._launch.cwd is None:
             return Folders(init.workspace_folders)
         return Folders((self._launch.cwd.resolve(),))
-
-
-def _permission_book(options: Options, store: Store, folders: Folders) -> PermissionBook:
-    """What the options permit, and what people have answered in these folders before."""
-    config = PermissionConfig().updated(options.permissions or PermissionOptions())
-    return PermissionBook(config, kept=store.permissions(lambda: folders.paths))
 
 
 async def _registry(options: Options, host: Host) -> ToolRegistry:

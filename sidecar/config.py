@@ -17,6 +17,7 @@ from attrs import frozen
 from sidecar.agent.config import CycleConfig, SummaryBy
 from sidecar.config_files.server_files import InputDefinition
 from sidecar.permissions.entries import fault_of_options
+from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.codec import DecodeError, decode
 from sidecar.protocol.errors import TOOL_ERROR_KINDS, ConfigurationError, ErrorAction
 from sidecar.protocol.messages import PermissionOptions
@@ -190,6 +191,11 @@ def _number_faults(
     for name, number in numbers.items():
         if number is not None and (number < 0 or (number == 0 and not zero)):
             yield f"{place}{name}", f"must be {'at least' if zero else 'more than'} 0, not {number}"
+
+
+def permission_config(options: Options) -> PermissionConfig:
+    """Who may do what: what is set, and our own defaults for the rest."""
+    return PermissionConfig().updated(options.permissions or PermissionOptions())
 
 
 def cycle_config(options: CycleOptions | None) -> CycleConfig:

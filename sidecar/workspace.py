@@ -6,11 +6,11 @@ is started, no rule added, nothing sent anywhere.
 
 import asyncio
 import shlex
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Collection, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from sidecar.config import Options, cycle_config, read_options, server_wait_secs
+from sidecar.config import Options, cycle_config, permission_config, read_options, server_wait_secs
 from sidecar.config_files.server_files import InputDefinition
 from sidecar.config_files.shown import shown_files
 from sidecar.config_files.trust import Decision, Standing, TrustBook
@@ -52,7 +52,11 @@ def brought_by(workspace: tuple[Path, ...], book: TrustBook, *, wish: bool | Non
     """What the first folder brings along. `wish` is the host's word on it: to trust it, or to pass it over."""
     if not workspace or wish is False:
         return NOTHING
-    found = read_workspace(workspace[0])
+    return _brought_by(workspace[0], book, wish=wish)
+
+
+def _brought_by(folder: Path, book: TrustBook, *, wish: bool | None) -> Brought:
+    found = read_workspace(folder)
     options, warnings = _options_of(found.files)
     standing: Standing | Literal["nothing"] = "nothing"
     if found.says_something:
@@ -68,7 +72,8 @@ def brought_by(workspace: tuple[Path, ...], book: TrustBook, *, wish: bool | Non
 class WorkspaceTrust:
     """Asks the person at the host, where there is something to ask, and puts to use what is trusted.
 
-    `use` is called once, at most, when it is trusted while we run. Nothing waits for the answer.
+    `use` is called with what is trusted while we run, and the options that were in use before. Nothing waits for
+    the answer. `wish` is the host's word, as for `brought_by`: where there is one, it was on what there was.
     """
 
     def __init__(
@@ -78,13 +83,16 @@ class WorkspaceTrust:
         host: Host,
         notices: Notices,
         *,
+        wish: bool | None,
         deadline_secs: float,
-        use: Callable[[], None],
+        use: Callable[[Brought, JsonObject], None],
     ) -> None:
         self._brought = brought
+        self._used = brought.options if brought.standing == "trusted" else {}
         self._book = book
         self._host = host
         self._notices = notices
+        self._wish = wish
         self._deadline_secs = deadline_secs
         self._use = use
         self._asking: asyncio.Task[None] | None = None
@@ -95,11 +103,33 @@ class WorkspaceTrust:
             self._notices.add("workspaceConfiguration", f"the workspace's configuration: {warning}")
         match self._brought.standing:
             case "unknown" | "changed" if can_choose(self._host):
-                self._asking = asyncio.create_task(self._ask())
+                self._asking = asyncio.create_task(self._ask(self._brought, self._asking))
             case "unknown" | "changed":
                 self._notices.add("workspaceNotTrusted", self._not_used("nobody could be asked about it"))
             case "never":
                 self._host.log_message(self._not_used("you said never to"))
+
+    def look_again(self) -> None:
+        """The files may have changed: an open question is asked anew about what they are now.
+
+        What was trusted before stays in use until what has taken its place is trusted.
+        """
+        before = self._brought.found
+        if before.folder == Path():
+            return
+        now = _brought_by(before.folder, self._book, wish=None)
+        if now.found.digests == before.digests:
+            return
+        self._brought = now
+        if self._asking is not None:
+            self._asking.cancel()
+        if now.standing == "trusted":
+            self._use_now(now)
+        elif self._wish is not None:
+            reason = "the workspace's configuration has changed; what it is now counts from the next start"
+            self._notices.add("workspaceConfiguration", reason)
+        else:
+            self.start()
 
     async def aclose(self) -> None:
         """Withdraws the question, if it is still open."""
@@ -107,34 +137,37 @@ class WorkspaceTrust:
             self._asking.cancel()
             await asyncio.wait({self._asking})
 
-    async def _ask(self) -> None:
+    async def _ask(self, brought: Brought, earlier: "asyncio.Task[None] | None") -> None:
+        if earlier is not None:
+            await asyncio.wait({earlier})  # One question at a time, also where one is being withdrawn.
         answer = await ask_choice(
             self._host,
             source="workspace",
-            message=question_about(self._brought),
+            message=question_about(brought),
             choices=CHOICES,
             deadline_secs=self._deadline_secs,
         )
         match answer:
             case "trust":
-                self._keep("trust")
-                self._use_now()
+                self._keep("trust", brought)
+                self._use_now(brought)
             case "notNow" | "never":
-                self._keep(answer)
+                self._keep(answer, brought)
                 self._host.log_message(self._not_used("it is not trusted"))
             case _:
                 self._notices.add("workspaceNotTrusted", self._not_used("nobody answered the question about it"))
 
-    def _use_now(self) -> None:
-        self._use()
-        self._host.log_message(f"the workspace's configuration ({self._brought.file_names}) is trusted and used")
+    def _use_now(self, brought: Brought) -> None:
+        self._use(brought, self._used)
+        self._used = brought.options
+        self._host.log_message(f"the workspace's configuration ({brought.file_names}) is trusted and used")
         for name in USED_LATER:
-            if name in self._brought.options:
+            if name in brought.options:
                 reason = f"the workspace's configuration: its {name} count from the next start"
                 self._notices.add("workspaceConfiguration", reason)
 
-    def _keep(self, decision: Decision) -> None:
-        found = self._brought.found
+    def _keep(self, decision: Decision, brought: Brought) -> None:
+        found = brought.found
         try:
             self._book.record(found.folder, decision, found.digests)
         except OSError as error:
@@ -154,6 +187,7 @@ class WorkspaceTrust:
 
 def use_now(
     brought: Brought,
+    before: JsonObject,
     options: Options,
     said: JsonObject,
     services: Services,
@@ -161,25 +195,39 @@ def use_now(
 ) -> None:
     """Puts to use what has just been trusted, as far as the host has not `said` otherwise.
 
-    `options` are all options with what was brought among them. `inputs` by id is what questions for inputs go by.
+    `options` are all options with what was brought among them, `before` what of the workspace was in use until
+    now. `inputs` by id is what questions for inputs go by.
     """
     defaults = services.defaults
     defaults.cycle, defaults.system = cycle_config(options.cycle), options.system
     defaults.server_wait_secs = server_wait_secs(options)
     services.models.default = options.model or services.models.default
     inputs.update({wanted.id: wanted for wanted in options.inputs or ()})
-    own = read_options(brought.options, path="")
-    _permit(services, own.permissions, said.get("permissions") or {})
-    for name, entry in (own.mcp_servers or {}).items():
-        if name not in (said.get("mcpServers") or {}):
-            services.servers.start(name, entry, folder=brought.found.folder)
+    own_fields = {*before.get("permissions", {}), *brought.options.get("permissions", {})}
+    _permit(services, options, own_fields - {*(said.get("permissions") or {})})
+    _start_servers(brought, before, options, said, services)
 
 
-def _permit(services: Services, wanted: PermissionOptions | None, said: JsonObject) -> None:
-    """Replaces the fields that the workspace gives and the host has not. Rules that answers have left stay."""
-    if wanted is None:
-        return
-    given = {name: getattr(wanted, name) for name in PERMISSION_FIELDS if camel(name) not in said}
+def _start_servers(
+    brought: Brought, before: JsonObject, options: Options, said: JsonObject, services: Services
+) -> None:
+    """Starts servers that are new or have another entry, and stops those that are gone."""
+    wanted, known = brought.options.get("mcpServers", {}), before.get("mcpServers", {})
+    left = options.mcp_servers or {}
+    for name in {**known, **wanted}:
+        if name in (said.get("mcpServers") or {}) or known.get(name) == wanted.get(name):
+            continue
+        if name in left:
+            folder = brought.found.folder if name in wanted else None
+            services.servers.start(name, left[name], folder=folder)
+        else:
+            services.servers.stop(name)
+
+
+def _permit(services: Services, options: Options, fields: Collection[str]) -> None:
+    """Replaces these fields. Rules that answers have left stay."""
+    config = permission_config(options)
+    given = {name: getattr(config, name) for name in PERMISSION_FIELDS if camel(name) in fields}
     services.permissions.reconfigure(PermissionOptions(**given))
 
 

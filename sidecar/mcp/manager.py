@@ -109,6 +109,10 @@ class McpManager:
         server.start(raw, folder)
         return await server.settled()
 
+    def stop(self, name: str) -> None:
+        """Stops a server; returns at once. Raises ToolError `notFound`."""
+        self._known(name).stop()
+
     async def disconnect(self, name: str) -> ServerInfo:
         """Stops a server; `restart` brings it back. Raises ToolError `notFound`."""
         server = self._known(name)

@@ -21,7 +21,8 @@ class HostCapabilities:
     """What the host said it can do; everything else it cannot.
 
     From `show_message` on they are LSP's own: `window.showMessage`, `window.showDocument`,
-    `window.workDoneProgress`, `workspace.applyEdit`, `workspace.workspaceEdit.documentChanges`.
+    `window.workDoneProgress`, `workspace.applyEdit`, `workspace.workspaceEdit.documentChanges`,
+    `workspace.didChangeWatchedFiles.dynamicRegistration`.
     """
 
     approvals: bool = False
@@ -34,6 +35,7 @@ class HostCapabilities:
     work_done_progress: bool = False
     apply_edit: bool = False
     document_changes: bool = False
+    watched_files: bool = False
 
 
 def host_capabilities(capabilities: Any) -> HostCapabilities:
@@ -54,6 +56,7 @@ def host_capabilities(capabilities: Any) -> HostCapabilities:
         work_done_progress=window.get("workDoneProgress") is True,
         apply_edit=workspace.get("applyEdit") is True,
         document_changes=_object(workspace.get("workspaceEdit")).get("documentChanges") is True,
+        watched_files=_object(workspace.get("didChangeWatchedFiles")).get("dynamicRegistration") is True,
     )
 
 

@@ -15,6 +15,7 @@ from sidecar.server.host import Host
 from sidecar.server.lending import Lending
 from sidecar.server.notices import Notices
 from sidecar.server.questions import Questions
+from sidecar.server.watched_files import WatchedFiles
 from sidecar.store.store import Store
 from sidecar.tools.base import ToolContext
 from sidecar.tools.registry import ToolRegistry
@@ -47,6 +48,7 @@ class Services:
     lending: Lending
     notices: Notices
     folders: Folders
+    watched: WatchedFiles
     documents: EditorDocuments
     defaults: SubmitDefaults
     host_calls: dict[str, ToolContext] = field(factory=dict)

@@ -6,10 +6,10 @@ Source: protocol.md, "Workspaces and trust".
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.e2e.test_run import options
 from tests.harness import mcp_server
 from tests.harness.host import Host, clean_environment, sidecar
 from tests.harness.model_server import ScriptedModel, says
-from tests.harness.wire import wire
+from tests.harness.wire import Wire, wire
 
 MARKED = (
     "import pathlib, runpy, sys; pathlib.Path(sys.argv[1]).touch(); del sys.argv[1:]; "
@@ -231,3 +231,101 @@ def test_a_host_with_buttons_alone_is_asked_by_them_after_initialize_is_answered
 
 
 BUTTONS = {"showMessage": {}}
+
+
+class Watching:
+    """A host that watches files for us, and is asked by input."""
+
+    CAPABILITIES: ClassVar[dict[str, Any]] = {
+        "workspace": {"didChangeWatchedFiles": {"dynamicRegistration": True}},
+        "experimental": {"agentSidecar": {"input": True}},
+    }
+
+    def __init__(self, repository: Repository, wire: Wire, said: dict[str, Any]) -> None:
+        self.repository, self.wire = repository, wire
+        folder = repository.folder.as_uri()
+        wire.result(
+            "initialize", {"rootUri": folder, "capabilities": self.CAPABILITIES, "initializationOptions": said}
+        )
+        wire.notify("initialized", {})
+
+    def agree_to_watch(self) -> list[str]:
+        """The patterns that it was asked to watch."""
+        asked = self.wire.read_until("client/registerCapability")
+        self.wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": None})
+        (registration,) = asked["params"]["registrations"]
+        assert registration["method"] == "workspace/didChangeWatchedFiles"
+        return [watcher["globPattern"] for watcher in registration["registerOptions"]["watchers"]]
+
+    def change(self, name: str, held: Any) -> None:
+        """Writes a file of configuration, and tells of it as an editor does."""
+        self.repository.write(name, held)
+        uri = (self.repository.folder / name).as_uri()
+        self.wire.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 2}]})
+
+    def asked(self) -> dict[str, Any]:
+        """The next question."""
+        return self.wire.read_until("agent/requestInput")
+
+    def trust(self, question: dict[str, Any]) -> None:
+        result = {"action": "accept", "content": {"decision": "trust"}}
+        self.wire.send({"jsonrpc": "2.0", "id": question["id"], "result": result})
+
+    def servers(self) -> dict[str, str]:
+        """Names and statuses, as they are now."""
+        listed = self.wire.result("mcp/list")["servers"]
+        return {server["name"]: server["status"] for server in listed}
+
+
+@contextmanager
+def watching(repository: Repository, said: dict[str, Any] | None = None) -> Iterator[Watching]:
+    environ = {**clean_environment(), "XDG_DATA_HOME": str(repository.data)}
+    with wire([sys.executable, "-m", "sidecar"], env=environ, leftovers=True) as host:
+        yield Watching(repository, host, said or {})
+
+
+def test_a_change_while_it_runs_asks_again_and_is_used_once_it_is_trusted(repository: Repository) -> None:
+    off = {"command": "x", "disabled": True}
+    repository.write(".mcp.json", {"mcpServers": {"a": off, "b": off}})
+    with watching(repository) as host:
+        host.trust(host.asked())
+        assert set(host.agree_to_watch()) == {
+            "**/.agent-sidecar.toml",
+            "**/.mcp.json",
+            "**/.vscode/mcp.json",
+            "**/.cursor/mcp.json",
+        }
+        host.change(".mcp.json", {"mcpServers": {"a": repository.entry}})
+        first = host.asked()
+        assert "is not what you trusted any more" in first["params"]["message"]
+        assert host.servers() == {"a": "stopped", "b": "stopped"}, "nothing of it counts yet"
+
+        host.change(".agent-sidecar.toml", 'permissions.denied = ["write"]\n')
+        assert host.wire.read_until("$/cancelRequest")["params"]["id"] == first["id"]
+        second = host.asked()
+        assert "sets permissions" in second["params"]["message"]
+        assert not repository.marker.exists()
+        host.trust(second)
+        while host.wire.read_until("mcp/statusChanged")["params"]["status"] != "ready":
+            pass
+        assert host.servers() == {"a": "ready", "b": "stopped"}
+        assert host.wire.result("permissions/get")["denied"] == ["write"]
+
+        (repository.folder / ".agent-sidecar.toml").unlink()
+        host.change(".mcp.json", {"mcpServers": {"a": off, "b": off}})
+        host.trust(host.asked())
+        host.wire.read_until("window/logMessage")
+        assert host.wire.result("permissions/get")["denied"] == ["delete", "shell"]
+        while host.servers() != {"a": "stopped", "b": "stopped"}:
+            host.wire.read_until("mcp/statusChanged")
+
+
+def test_where_the_host_decides_a_change_counts_from_the_next_start(repository: Repository) -> None:
+    repository.write(".mcp.json", {"mcpServers": {"a": {"command": "x", "disabled": True}}})
+    with watching(repository, {"trustWorkspace": True}) as host:
+        host.agree_to_watch()
+        host.change(".mcp.json", {"mcpServers": {"a": repository.entry}})
+        said = host.wire.read_until("window/logMessage")["params"]["message"]
+        assert "counts from the next start" in said
+        assert host.servers() == {"a": "stopped"}
+    assert not repository.marker.exists()

@@ -43,5 +43,7 @@ HANDLERS: Mapping[str, Handler] = {
 LISTENERS: Mapping[str, Listener] = {
     "$/progress": tools.progress,
     "model/delta": models.delta,
+    "initialized": workspace.initialized,
     "workspace/didChangeWorkspaceFolders": workspace.folders_changed,
+    "workspace/didChangeWatchedFiles": workspace.files_changed,
 }
