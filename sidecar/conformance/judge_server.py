@@ -16,11 +16,12 @@ from pathlib import Path
 from attrs import define, field
 
 from sidecar.conformance.playing import Player, runs_here
+from sidecar.conformance.question_watches import QUESTION_WATCHES
 from sidecar.conformance.report import Report
 from sidecar.conformance.rules import Evidence
 from sidecar.conformance.run_watches import RUN_WATCHES
 from sidecar.conformance.shapes import protocol_version
-from sidecar.conformance.subject import Subject
+from sidecar.conformance.subject import GRACE_SECS, Subject
 from sidecar.conformance.transcripts import Conversation, Expect, Kit, Send
 from sidecar.conformance.watches import WIRE_WATCHES, Watch, Watches
 from sidecar.protocol.values import JsonObject
@@ -34,7 +35,15 @@ START_SECS = 30.0
 MOST_STARTS = 3
 """Processes of one kind that may fail to shake hands before their conversations are given up."""
 
-WATCHES: Mapping[str, type[Watch]] = {watch.name: watch for watch in (*WIRE_WATCHES, *RUN_WATCHES)}
+MOST_TROUBLES = 10
+"""Conversations in a row that may come to nothing before those with the same start are given up."""
+
+BROKEN_GRACE_SECS = 1.0
+"""For a process to go that has not done what it should. Own choice: its end is nothing that is judged."""
+
+WATCHES: Mapping[str, type[Watch]] = {
+    watch.name: watch for watch in (*WIRE_WATCHES, *QUESTION_WATCHES, *RUN_WATCHES)
+}
 """By the name that a rule has under `watch`."""
 
 HANDSHAKE = "handshake"
@@ -97,21 +106,25 @@ class _Judge:
             await self._group(group)
 
     async def _group(self, conversations: list[Conversation]) -> bool:
-        """Plays conversations with the same start; whether all of them could be played to their ends."""
-        waiting, failed_starts, all_whole = deque(conversations), 0, True
-        while waiting and failed_starts < MOST_STARTS:
+        """Plays conversations with the same start; whether the last of them could be played to its end."""
+        waiting, failed_starts, troubles = deque(conversations), 0, 0
+        while waiting and failed_starts < MOST_STARTS and troubles < MOST_TROUBLES:
             async with _Place(self) as place:
                 if not await place.shake_hands(waiting[0]):
                     failed_starts += 1
                     continue
                 is_usable = True
                 while waiting and is_usable:
-                    conversation = waiting.popleft()
-                    is_usable = await place.player.play(conversation)
-                    all_whole = all_whole and (is_usable or conversation.alone)
+                    is_usable = await place.player.play(waiting.popleft())
+                    troubles = troubles + 1 if place.player.trouble else 0
         for conversation in waiting:
-            self.evidence.unreached(conversation.rules, "its processes did not shake hands")
-        return all_whole and not waiting
+            why = (
+                "its processes do not shake hands"
+                if failed_starts
+                else "the conversations before it came to nothing"
+            )
+            self.evidence.unreached(conversation.rules, why)
+        return not waiting and not troubles
 
 
 class _Place:
@@ -139,9 +152,10 @@ class _Place:
         )
         return self
 
-    async def __aexit__(self, *failure: object) -> None:
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        is_broken = self.player.trouble is not None or error is not None
         try:
-            await self._subject.end()
+            await self._subject.end(BROKEN_GRACE_SECS if is_broken else GRACE_SECS)
         finally:
             self._folder.cleanup()
 

@@ -61,29 +61,33 @@ class Player:
     watches: Watches
     given: Mapping[str, Any]
     bound_secs: float
+    trouble: str | None = None
+    """Why the last conversation was not played to its end."""
     _conversation: str = ""
     _names: Names = field(factory=dict)
     _seen: int = 0
     _step_began_secs: float = 0.0
     _was_stopped: bool = False
+    _may_end: bool = False
     _questions: dict[str, Any] = field(factory=dict)
 
     async def play(self, conversation: Conversation) -> bool:
         """Whether the process can be used for another conversation."""
-        self._begin(conversation.name)
+        self._begin(conversation)
         for number, step in enumerate(conversation.steps, 1):
-            trouble = await self._played(number, step)
-            if trouble is not None:
-                self._give_up(conversation, number, trouble)
+            self.trouble = await self._played(number, step)
+            if self.trouble is not None:
+                self._give_up(conversation, number, self.trouble)
                 return False
         await self._settle()
         return not self._was_stopped and self.subject.inbox.ended is None
 
-    def _begin(self, name: str) -> None:
+    def _begin(self, conversation: Conversation) -> None:
         self._look()
         self.subject.inbox.clear()
         self._seen = 0
-        self._conversation = name
+        self._conversation = conversation.name
+        self._may_end = any(isinstance(step, Exit) for step in conversation.steps)
         self._names = dict(self.given)
 
     async def _played(self, number: int, step: Step) -> str | None:
@@ -98,6 +102,8 @@ class Player:
             why, stuck = str(error), True
         self._step_began_secs = began
         self._look()
+        if stuck and self._has_gone():
+            return why
         place = f"{self._conversation}, step {number}"
         if rule is None:
             return None if why is None else f"{place}: {why}"
@@ -127,11 +133,15 @@ class Player:
 
     def _tell_watches(self) -> None:
         self._look()
-        if self.subject.inbox.ended is not None and not self._was_stopped:
-            self._complain(self.watches.ended(self.subject.inbox.ended))
+        if self._has_gone():
+            self._complain(self.watches.ended(self.subject.inbox.ended or ""))
             self._was_stopped = True
         for rule in self.watches.proven():
             self.evidence.passed(rule)
+
+    def _has_gone(self) -> bool:
+        """Whether it ended of its own: that breaks one rule, and keeps others from being reached."""
+        return self.subject.inbox.ended is not None and not self._was_stopped and not self._may_end
 
     def _look(self) -> None:
         """Shows the watches what they have not seen."""

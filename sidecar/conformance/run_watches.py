@@ -1,6 +1,5 @@
 """Checks of runs: the order, the numbers and the completeness of their events, in every conversation."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from attrs import define
@@ -357,8 +356,3 @@ RUN_WATCHES: tuple[type[Watch], ...] = (
     UsageSums,
     TextWhole,
 )
-
-
-def names(watches: tuple[type[Watch], ...]) -> Iterator[str]:
-    """What rules call them."""
-    yield from (watch.name for watch in watches)

@@ -21,7 +21,7 @@ from sidecar.protocol.values import JsonObject
 
 CHUNK_BYTES = 64 * 1024
 MOST_BYTES = 512 * 1024 * 1024
-MOST_FRAMES = 200_000
+MOST_FRAMES = 20_000
 """What one process may write before it counts as a flood. Own choice: the kit's own cases stay far below."""
 
 GRACE_SECS = 6.0
@@ -156,13 +156,13 @@ class Subject:
                 return await self._process.wait()
         return None
 
-    async def end(self) -> None:
+    async def end(self, grace_secs: float = GRACE_SECS) -> None:
         """Ends it and everything that it started; politely first."""
         self._may_read.set()
         try:
             if self.inbox.ended is None:
                 self.close_input()
-                await self.exit_status(GRACE_SECS)
+                await self.exit_status(grace_secs)
         finally:
             self._kill_tree()
             for reader in self._readers:
