@@ -168,7 +168,7 @@ class Subject:
             for reader in self._readers:
                 reader.cancel()
             await asyncio.gather(*self._readers, return_exceptions=True)
-            await self._process.wait()
+            await self.exit_status(GRACE_SECS)
             self._close_pipes()
 
     def _kill_tree(self) -> None:
