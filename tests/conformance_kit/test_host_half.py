@@ -23,13 +23,24 @@ from sidecar.conformance.transcripts import Kit, read_kit
 from tests.conformance_kit.host_matrix import failed_by_twins
 from tests.conformance_kit.host_twins import TWINS, twin
 from tests.harness.tidy import ROOT
+from tests.neovim.driving import NVIM, PLUGIN
 
 KIT = read_kit("host")
+HAS_NEOVIM = sys.platform == "linux"
 DRIVERS = Path(__file__).parent / "drivers"
 
 
 def python_client() -> list[str]:
     return [sys.executable, str(DRIVERS / "python_client.py")]
+
+
+def neovim() -> list[str]:
+    plugin = ["--cmd", f"set rtp^={PLUGIN}"]
+    return [str(NVIM), "--headless", "-u", "NONE", *plugin, "-l", str(DRIVERS / "neovim.lua")]
+
+
+NOT_IN_NEOVIM = {"H035", "H067", *(f"H{number:03}" for number in range(72, 81))}
+"""It offers no tools and lends no models, and for `vim.ui` declining is the same as closing."""
 
 
 def troubles(report: Report) -> dict[str, str]:
@@ -54,14 +65,22 @@ class Judged:
 
     right: Report
     python_client: Report
+    neovim: Report | None
     by_twins: dict[str, list[str]]
 
 
 async def _judge_all() -> Judged:
-    right, client, by_twins = await asyncio.gather(
-        judge_host(twin(), KIT), judge_host(python_client(), KIT), failed_by_twins(KIT, TWINS, at_once=12)
+    right, client, by_twins, editor = await asyncio.gather(
+        judge_host(twin(), KIT),
+        judge_host(python_client(), KIT),
+        failed_by_twins(KIT, TWINS, at_once=12),
+        judge_host(neovim(), KIT) if HAS_NEOVIM else _nothing(),
     )
-    return Judged(right=right, python_client=client, by_twins=by_twins)
+    return Judged(right=right, python_client=client, by_twins=by_twins, neovim=editor)
+
+
+async def _nothing() -> None:
+    return None
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +99,14 @@ def test_each_rule_is_broken_by_its_twin_alone(judged: Judged) -> None:
 
 def test_the_python_client_keeps_every_rule(judged: Judged) -> None:
     assert troubles(judged.python_client) == {}
+
+
+@pytest.mark.skipif(not HAS_NEOVIM, reason="the wheel that brings Neovim is for Linux")
+def test_the_plugin_for_neovim_keeps_every_rule_that_is_about_it(judged: Judged) -> None:
+    assert judged.neovim
+    outcomes = {each.rule.id: each.outcome for each in judged.neovim.verdicts}
+    assert {rule for rule, outcome in outcomes.items() if outcome is Outcome.SKIPPED} == NOT_IN_NEOVIM
+    assert troubles(judged.neovim).keys() == NOT_IN_NEOVIM, troubles(judged.neovim)
 
 
 async def test_what_a_host_says_that_it_cannot_do_is_skipped() -> None:

@@ -87,6 +87,7 @@ class Run:
         self.failure: JsonObject | None = None
         self.cancelled = False
         self.acted = False
+        self.is_lost = False
         self.over = threading.Event()
         self.answer = Answer()
 
@@ -106,6 +107,7 @@ class Sidecar:
         self.stderr = b""
         self.lost = False
         self.buffer = b""
+        self.wanted = 0
         self.drain = threading.Thread(target=self.read_stderr, daemon=True)
         if not wrong("stderr-unread"):
             self.drain.start()
@@ -164,6 +166,7 @@ class Sidecar:
         for answer in list(self.waiting.values()):
             if not answer.come.is_set():
                 answer.settle({"lost": True})
+        self.host.on_loss()
 
     def bodies(self, data: bytes) -> Any:
         self.buffer += data
@@ -176,6 +179,7 @@ class Sidecar:
                     return
                 body, self.buffer = text[:size].encode(), text[size:].encode()
             elif len(rest) < size:
+                self.wanted = len(header) + 4 + size
                 return
             else:
                 body, self.buffer = rest[:size], rest[size:]
@@ -224,11 +228,9 @@ class Sidecar:
     def take_question(self, message: JsonObject) -> None:
         question = Question(message)
         self.questions[question.id] = question
-        inline = question.method == "tools/execute" and (
-            wrong("blocked-by-tools")
-            or (wrong("writes-while-reading") and "waits" not in SCENARIO.get("tool", {}))
-        )
-        if inline:
+        waits = "waits" in SCENARIO.get("tool", {})
+        is_blocking = wrong("blocked-by-tools") if waits else wrong("writes-while-reading")
+        if question.method == "tools/execute" and is_blocking:
             self.answer(question)
         else:
             threading.Thread(target=self.answer, args=(question,), daemon=True).start()
@@ -403,6 +405,11 @@ class Host:
         if wrong("minds-refusal") and (frame.get("result") or {}).get("accepted") is False:
             self.fail_all("it does not listen")
 
+    def on_loss(self) -> None:
+        for run in self.runs:
+            run.is_lost = not run.over.is_set()
+            run.over.set()
+
     def fail_all(self, message: str) -> None:
         for run in self.runs:
             if not run.over.is_set():
@@ -491,7 +498,7 @@ class Host:
 
     def outcome(self, run: Run) -> tuple[str, JsonObject | None]:
         frame = run.answer.frame
-        if "lost" in frame:
+        if run.is_lost or "lost" in frame:
             return self.after_loss(run)
         if run.failure:
             return "error", run.failure

@@ -78,7 +78,7 @@ end
 function Chat.abandon_all(reason)
   for _, chat in ipairs(state.chats) do
     if chat.run then
-      chat:run_ended("error", reason)
+      chat:run_ended("error", { message = reason })
     end
   end
 end
@@ -158,14 +158,14 @@ function Chat:submit(prompt, content)
     end
     run.client_id = state.client_id
     if failure then
-      self:run_ended("error", failure)
+      self:run_ended("error", { message = failure })
       return
     end
     client.request("agent/submit", params, function(err, result)
       if not err then
         self.session_id = result.sessionId
       elseif self.run == run then
-        self:run_ended("error", err.message)
+        self:run_ended("error", err)
       end
     end)
   end)
@@ -220,7 +220,7 @@ function Chat:catch_up()
     return
   end
   if not self.session_id then
-    self:run_ended("error", "the sidecar ended before the run began; ask again")
+    self:run_ended("error", { message = "the sidecar ended before the run began; ask again" })
     return
   end
   local params = { sessionId = self.session_id, runId = run.id, afterSeq = run.last_seq >= 0 and run.last_seq or nil }
@@ -234,7 +234,7 @@ function Chat:catch_up()
     if err and err.data and err.data.kind == "sessionNotFound" then
       self.session_id = nil
     end
-    self:run_ended("error", err and err.message or "the sidecar ended before the run began; ask again")
+    self:run_ended("error", err or { message = "the sidecar ended before the run began; ask again" })
   end)
 end
 
@@ -275,14 +275,16 @@ end
 
 --- The run is over.
 ---@param reason sidecar.StopReason
----@param message? string
+---@param err? { message: string, data?: { kind?: string } }
 ---@param usage? sidecar.Usage
-function Chat:run_ended(reason, message, usage)
+function Chat:run_ended(reason, err, usage)
   state.runs[self.run.id] = nil
   self.run = nil
   if reason == "error" then
-    self:note("failed: " .. (message or "no reason was given; see :Sidecar log"))
-    log.tell(message or "the run failed; see :Sidecar log")
+    local message = err and err.message or "no reason was given; see :Sidecar log"
+    local kind = err and err.data and err.data.kind
+    self:note("failed: " .. message .. (kind and (" (%s)"):format(kind) or ""))
+    log.tell(message)
   elseif reason ~= "stop" then
     self:note(({ cancelled = "stopped", length = "cut off: the answer reached its limit" })[reason] or reason)
   else

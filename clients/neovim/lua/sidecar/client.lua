@@ -8,6 +8,12 @@ local M = {}
 --- Own choice: a sidecar that ends by itself more often than so within a minute is not started again.
 local MAX_CRASHES, CRASH_WINDOW_MS = 3, 60000
 
+--- The version of the protocol that this plugin is written for: its major number.
+local MAJOR_VERSION = "1"
+
+--- Own choice: how long Neovim waits for the sidecar when it is left. One that still runs then gets SIGTERM.
+local LEAVE_LIMIT_MS = 1000
+
 --- A sidecar is gone within 5 s of its end being asked for: protocol.md, ground rule 7.1.
 local STOP_LIMIT_MS = 5000
 
@@ -106,7 +112,11 @@ local function ended(code, signal, client_id)
   local was_wanted, was_ready = state.is_stopping, #state.waiting == 0
   state.client_id, state.is_stopping = nil, false
   require("sidecar.approval").withdraw_all()
+  require("sidecar.input").withdraw_all()
   local how = signal ~= 0 and ("signal %d"):format(signal) or ("status %d"):format(code)
+  if state.last_words ~= "" then
+    how = ("%s (%s)"):format(how, state.last_words)
+  end
   log.add("the sidecar ended with " .. how)
   if was_wanted then
     -- Whoever has asked since wants the next one.
@@ -129,32 +139,83 @@ local function ended(code, signal, client_id)
 end
 
 --- The handshake failed, and nothing will come of this process any more.
----@param err { message: string }
-local function refused(err)
+---@param reason string
+local function refused(reason)
   local client = M.get()
   state.is_stopping = true
-  tell_waiting(("%s; mend the options in setup()"):format(err.message))
+  tell_waiting(reason)
   if client then
     client:stop(true)
   end
 end
 
---- How the process is started. Neovim's client tells nobody when `initialize` is refused, so its answer is looked
---- at here.
+--- What is wrong with whom we talk to; nil where it is a sidecar that this plugin knows how to talk to.
+---@param result any the answer to `initialize`
+---@return string?
+local function stranger(result)
+  local agent = vim.tbl_get(result or {}, "capabilities", "experimental", "agentSidecar")
+  if type(agent) ~= "table" then
+    return "the program is another language server; name agent-sidecar in setup({ cmd = { … } })"
+  end
+  local version = tostring(agent.protocolVersion)
+  if vim.split(version, ".", { plain = true })[1] ~= MAJOR_VERSION then
+    local advice = "the sidecar speaks version %s of the protocol, this plugin %s; update the older one"
+    return advice:format(version, MAJOR_VERSION)
+  end
+end
+
+--- What the process says to people: its last line is told when it ends.
+---@param data string
+local function hear(data)
+  vim.lsp.log.error("agent-sidecar", "stderr", data)
+  local lines = vim.split(vim.trim(data), "\n")
+  state.last_words = lines[#lines] ~= "" and lines[#lines] or state.last_words
+end
+
+---@param params table of the question that the sidecar withdraws
+local function withdraw(params)
+  require("sidecar.approval").withdraw(params.requestId)
+  require("sidecar.input").withdraw(params.requestId)
+end
+
+--- When Neovim is left, a sidecar that does not go is ended. Without this it would only find its stdin closed.
+local function end_on_leave()
+  vim.api.nvim_create_autocmd("VimLeavePre", {
+    group = vim.api.nvim_create_augroup("sidecar.leave", {}),
+    desc = "End the sidecar",
+    callback = function()
+      local client = M.get()
+      if client then
+        M.stop()
+        vim.wait(LEAVE_LIMIT_MS, client.rpc.is_closing, 10)
+        client.rpc.terminate() -- Its `stop` does nothing more once it was called; what is gone feels nothing.
+      end
+    end,
+  })
+end
+
+--- How the process is started. Neovim's client tells nobody when `initialize` is refused, and takes any language server,
+--- so its answer is looked at here.
 ---@param settings sidecar.Settings
 ---@param folder string
 ---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
 local function spawner(settings, folder)
   return function(dispatchers)
-    local connection = vim.lsp.rpc.start(settings.cmd, dispatchers, { cwd = folder, env = settings.env })
+    state.last_words = ""
+    local connection = require("sidecar.rpc").start(settings.cmd, dispatchers, { cwd = folder, env = settings.env }, {
+      withdrawn = withdraw,
+      stderr = hear,
+      faulty = log.add,
+    })
     local request = connection.request
     function connection.request(method, params, callback, ...)
       if method ~= "initialize" then
         return request(method, params, callback, ...)
       end
       return request(method, params, function(err, result)
-        if err then
-          refused(err)
+        local reason = err and ("%s; mend the options in setup()"):format(err.message) or stranger(result)
+        if reason then
+          refused(reason)
         else
           callback(err, result)
         end
@@ -195,6 +256,7 @@ function M.start(callback)
     on_init = function()
       log.add("the sidecar is ready")
       attach_files()
+      end_on_leave()
       tell_waiting()
     end,
     on_exit = vim.schedule_wrap(ended),
@@ -248,8 +310,8 @@ function M.restart()
   M.stop()
   M.start(require("sidecar.chat").catch_up_all)
   vim.defer_fn(function()
-    if client and not client:is_stopped() then
-      client:stop(true)
+    if client and not client.rpc.is_closing() then
+      client.rpc.terminate()
     end
   end, STOP_LIMIT_MS)
 end

@@ -157,7 +157,7 @@ end
 ---@param event sidecar.RunCompleted
 function shows.runCompleted(chat, event, params)
   require("sidecar.approval").withdraw_run(params.runId)
-  chat:run_ended(event.stopReason, event.error and event.error.message, event.usage)
+  chat:run_ended(event.stopReason, event.error, event.usage)
 end
 
 --- Shows an event, unless it was shown before.

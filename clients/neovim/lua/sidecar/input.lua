@@ -1,5 +1,6 @@
 --- Asks the person what a tool or a server wants to know: `vim.ui.select` where there is a choice, else `vim.ui.input`.
 local log = require("sidecar.log")
+local state = require("sidecar.state")
 local text = require("sidecar.text")
 
 local M = {}
@@ -197,12 +198,16 @@ function M.ask(params)
   local is_answered = false
   local function answer(result)
     close()
+    state.inputs[params.requestId] = nil
     vim.schedule(function()
       if not is_answered then
         is_answered = true
         coroutine.resume(waiting, result)
       end
     end)
+  end
+  state.inputs[params.requestId] = function()
+    answer({ action = "cancel" })
   end
   local function take(content)
     answer(content == nil and { action = "cancel" } or { action = "accept", content = content })
@@ -225,6 +230,20 @@ function M.ask(params)
     end
   end)
   return coroutine.yield()
+end
+
+--- Takes away a question that the sidecar has withdrawn. What asks in the place of `vim.ui` may stay on the screen.
+---@param request_id string
+function M.withdraw(request_id)
+  local take_away = state.inputs[request_id]
+  if take_away then
+    take_away()
+  end
+end
+
+--- Takes all questions away: the sidecar that asked is gone.
+function M.withdraw_all()
+  vim.iter(vim.tbl_keys(state.inputs)):each(M.withdraw)
 end
 
 return M

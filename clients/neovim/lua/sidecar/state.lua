@@ -10,6 +10,8 @@
 ---@field runs table<string, sidecar.Chat> whose run it is, by run id
 ---@field views table<integer, sidecar.View> by buffer
 ---@field questions sidecar.Question[] approvals without an answer, the oldest first
+---@field inputs table<string, fun()> how to take a question for input away, by its id
+---@field last_words string the last line that the sidecar's process wrote to stderr
 ---@field log string[]
 local state = {
   is_stopping = false,
@@ -19,6 +21,8 @@ local state = {
   runs = {},
   views = {},
   questions = {},
+  inputs = {},
+  last_words = "",
   log = {},
 }
 
