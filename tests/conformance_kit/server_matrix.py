@@ -115,46 +115,29 @@ def places_of(kit: Kit, rule: str) -> tuple[str, ...]:
     return WATCHED_IN.get(rule, proven)
 
 
-async def judged(starts: Starts, kit: Kit, batch: Batch, patience_secs: float = PATIENCE_SECS) -> list[str]:
-    """What is wrong with the twins of a batch."""
-    report = await judge_server(starts(tuple(batch.conversations)), batch.chosen(kit), bound_secs=patience_secs)
-    return list(batch.wrong(report.verdicts))
-
-
-async def all_judged(rules: Sequence[str], *, side_by_side: int) -> list[str]:
-    """What is wrong with the twins of these rules, near the conversations that they spoil."""
+async def all_judged(rules: Sequence[str], *, side_by_side: int, is_near: bool = True) -> list[str]:
+    """What is wrong with the twins of these rules; `is_near`: in the conversations alone that they spoil."""
     kit, room = read_kit("server"), asyncio.Semaphore(side_by_side)
 
-    async def when_there_is_room(starts: Starts, batch: Batch) -> list[str]:
+    async def judged(starts: Starts, batch: Batch) -> list[str]:
         async with room:
-            return await judged(starts, kit, batch)
+            conversations = batch.chosen(kit) if is_near else kit
+            report = await judge_server(
+                starts(tuple(batch.conversations)), conversations, bound_secs=PATIENCE_SECS
+            )
+        return list(batch.wrong(report.verdicts))
 
     async with twin_commands() as starts:
-        found = await asyncio.gather(*(when_there_is_room(starts, batch) for batch in batches(kit, rules)))
+        found = await asyncio.gather(*(judged(starts, batch) for batch in batches(kit, rules)))
     return [complaint for complaints in found for complaint in complaints]
-
-
-async def matrix(rules: Sequence[str]) -> list[str]:
-    """Each of these twins against all conversations, one after the other; prints a line for each that is wrong."""
-    kit, wrong = read_kit("server"), []
-    async with twin_commands() as starts:
-        for rule in rules:
-            report = await judge_server(starts([rule]), kit, bound_secs=PATIENCE_SECS)
-            broken = [verdict.rule.id for verdict in report.verdicts if verdict.failures]
-            if broken != [rule]:
-                wrong.append(f"{rule} breaks {', '.join(broken) or 'nothing'}")
-                sys.stdout.write(f"{wrong[-1]}\n")
-                sys.stdout.flush()
-    return wrong
 
 
 def main(words: Sequence[str]) -> int:
     """The exit status: 1 where a twin breaks anything but its own rule."""
-    began = time.monotonic()
+    began, is_near = time.monotonic(), "--near" in words
     rules = [word for word in words if word != "--near"] or list(TWINS)
-    wrong = asyncio.run(all_judged(rules, side_by_side=2) if "--near" in words else matrix(rules))
-    if "--near" in words:
-        sys.stdout.writelines(f"{complaint}\n" for complaint in wrong)
+    wrong = asyncio.run(all_judged(rules, side_by_side=2, is_near=is_near))
+    sys.stdout.writelines(f"{complaint}\n" for complaint in wrong)
     sys.stdout.write(f"{len(rules)} twins, {len(wrong)} wrong, {time.monotonic() - began:.0f} s\n")
     return min(1, len(wrong))
 
