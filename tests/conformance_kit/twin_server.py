@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Protocol
 
 from sidecar.conformance.frames import Body, FrameReader, framed
@@ -62,12 +62,14 @@ class Proxy:
                     self._write(self._twin.told(self._wire, frame))
 
     def _write(self, frames: Sequence[object]) -> None:
+        written = [frame if isinstance(frame, bytes) else framed(Wire.dumped(frame)) for frame in _sent(frames)]
+        # In one go, so that what belongs together is read before the kit goes on to its next conversation.
+        with self._writing, _pipe_that_may_be_closed():
+            self._to_host.write(b"".join(written))
+            self._to_host.flush()
         for frame in frames:
             if isinstance(frame, Gone):
                 raise frame
-            with self._writing, _pipe_that_may_be_closed():
-                self._to_host.write(frame if isinstance(frame, bytes) else framed(Wire.dumped(frame)))
-                self._to_host.flush()
 
     def _pass_to_sidecar(self, from_host: BinaryIO) -> None:
         reader = FrameReader()
@@ -100,6 +102,10 @@ class _pipe_that_may_be_closed:
 
     def __exit__(self, kind: object, error: object, trace: object) -> bool:
         return isinstance(error, OSError | ValueError)
+
+
+def _sent(frames: Sequence[object]) -> Iterator[object]:
+    return (frame for frame in frames if not isinstance(frame, Gone))
 
 
 class Spawned:
