@@ -1,13 +1,15 @@
 """Plain functions beside the event loop, each in a thread of its own, and the way back from there.
 
 Not `asyncio.to_thread`: its pool is small, so a few tools that hang would stop all others, and the interpreter
-waits for its threads when it exits. Nobody waits for one of these that is given up.
+waits for its threads when it exits. Nobody waits for one of these that is given up. One that has nothing to do
+stays for a while, since making another costs more than most functions take.
 """
 
 import _thread
 import asyncio
 import concurrent.futures
 import contextvars
+import queue
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
 from contextlib import closing
@@ -35,12 +37,50 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         else:
             bridge.finish(result=result)
 
-    # `Thread.start` would hold up the loop until the thread has run: 100 calls at once took twice their time.
-    _thread.start_new_thread(work, ())
+    _threads.run(work)
     try:
         return await bridge.finished  # type: ignore[no-any-return]  # It is what `function` returned.
     finally:
         bridge.close()
+
+
+class _Threads:
+    """As many threads as there are functions at once. `run` waits for nothing."""
+
+    def __init__(self) -> None:
+        self._idle: list[queue.SimpleQueue[_Work]] = []
+
+    def run(self, work: "_Work") -> None:
+        """Runs it in a thread that has nothing to do, else in a new one."""
+        try:
+            self._idle.pop().put(work)
+        except IndexError:
+            # `Thread.start` would hold up the loop until the thread has run: 100 calls took twice their time.
+            _thread.start_new_thread(self._serve, (work,))
+
+    def _serve(self, work: "_Work") -> None:
+        inbox: queue.SimpleQueue[_Work] = queue.SimpleQueue()
+        while True:
+            work()
+            del work  # What the function was given must not live as long as the thread.
+            self._idle.append(inbox)
+            try:
+                work = inbox.get(timeout=IDLE_SECS)
+            except queue.Empty:
+                try:
+                    self._idle.remove(inbox)
+                except ValueError:
+                    work = inbox.get()  # It was taken out a moment ago, so there is something to do.
+                else:
+                    return
+
+
+IDLE_SECS = 10.0
+"""How long a thread stays that has nothing to do. Own choice: a few turns of a run."""
+
+_Work = Callable[[], None]
+
+_threads = _Threads()
 
 
 def from_thread(work: Coroutine[Any, Any, T]) -> T:

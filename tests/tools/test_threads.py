@@ -8,6 +8,7 @@ import contextvars
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Generator
 
 import pytest
@@ -189,3 +190,17 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", program], timeout=30, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+async def test_a_thread_with_nothing_to_do_is_used_again_and_keeps_nothing() -> None:
+    class Large:
+        """Something that can be asked for when it has gone."""
+
+    given = Large()
+    gone = weakref.ref(given)
+    first = await in_thread(lambda what: threading.get_ident(), given)
+    del given
+    # Its thread is free once the next function runs in it, so the first has been let go of by then.
+    idents = [await in_thread(threading.get_ident) for _ in range(20)]
+    assert first in idents
+    assert gone() is None
