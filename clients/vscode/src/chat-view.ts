@@ -8,7 +8,7 @@ import type { Chat } from "./chat";
 import type { Chats } from "./chats";
 import { page } from "./page";
 import { Outgoing } from "./outgoing";
-import type { ChatStatus, FromChat, ToChat } from "./shared/messages";
+import type { ChatStatus, FromChat, ToChat } from "./common/messages";
 
 export const CHAT_VIEW = "agentSidecar.chat";
 

@@ -6,9 +6,9 @@ import type { AgentEventParams, Content, RequestApprovalParams } from "agent-sid
 import * as vscode from "vscode";
 
 import type { Attachment } from "./attachments";
-import { historyOf } from "./shared/history";
-import type { Change } from "./shared/entries";
-import { ending, Transcript } from "./shared/transcript";
+import { historyOf } from "./common/history";
+import type { Change } from "./common/entries";
+import { ending, Transcript } from "./common/transcript";
 import { kindOf, messageOf, type Sidecar } from "./sidecar";
 
 /** Own choice: a sidecar that has not ended a run in this time after it was asked to is ended itself. */

@@ -11,7 +11,7 @@ import { selectModel } from "./models";
 import type { Questions } from "./questions";
 import { showRemembered } from "./remembered";
 import { pickSession } from "./sessions";
-import { escapeHidden } from "./shared/text";
+import { escapeHidden } from "./common/text";
 import { messageOf, type Sidecar } from "./sidecar";
 import type { ServerNode } from "./tree";
 

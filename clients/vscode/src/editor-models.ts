@@ -4,7 +4,7 @@ import type { ModelContext } from "agent-sidecar-client";
 import type { Message, ModelCompleteParams, ModelCompleteResult, ToolCall } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 
-import { textOf } from "./shared/text";
+import { textOf } from "./common/text";
 
 const PROVIDER = "host";
 

@@ -8,7 +8,7 @@ import type { Chats } from "./chats";
 import { inWorkspace, type ProposedChanges } from "./diff";
 import type { Questions } from "./questions";
 import { readSettings } from "./settings";
-import { CHAT_COMMANDS, type ChatStatus, type FromChat, type Notice } from "./shared/messages";
+import { CHAT_COMMANDS, type ChatStatus, type FromChat, type Notice } from "./common/messages";
 import type { Sidecar } from "./sidecar";
 
 export interface HostParts {

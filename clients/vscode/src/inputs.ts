@@ -4,7 +4,7 @@ import type { RequestInputParams, RequestInputResult } from "agent-sidecar-clien
 import * as vscode from "vscode";
 
 import { choicesOf, fieldsOf, readTyped, type Field } from "./input-schema";
-import { escapeHidden, escapeLine } from "./shared/text";
+import { escapeHidden, escapeLine } from "./common/text";
 
 /** The answer to `agent/requestInput`. */
 export async function askInput(params: RequestInputParams, signal: AbortSignal): Promise<RequestInputResult> {

@@ -1,6 +1,6 @@
 // Changes on their way to the chat, gathered so that a fast model costs a message now and then, not one a delta. Pure.
 
-import type { Change } from "./shared/entries";
+import type { Change } from "./common/entries";
 
 /** Two frames of a screen with 60 a second: what comes alone is still shown at once. */
 const GATHER_MS = 32;

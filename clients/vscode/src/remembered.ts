@@ -3,7 +3,7 @@
 import type { PermissionRule } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 
-import { escapeLine } from "./shared/text";
+import { escapeLine } from "./common/text";
 import type { Sidecar } from "./sidecar";
 
 const FORGET: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("trash"), tooltip: "Forget this choice" };

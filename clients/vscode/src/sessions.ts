@@ -4,7 +4,7 @@ import type { SessionSummary } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 
 import type { Chats } from "./chats";
-import { escapeLine } from "./shared/text";
+import { escapeLine } from "./common/text";
 import { messageOf, type Sidecar } from "./sidecar";
 
 /** Own choice: as many as a person looks through. */

@@ -3,7 +3,7 @@
 import type { ServerInfo, ServerStatus, ToolInfo } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 
-import { escapeHidden, escapeLine } from "./shared/text";
+import { escapeHidden, escapeLine } from "./common/text";
 import { messageOf, type Sidecar } from "./sidecar";
 
 export const TOOLS_VIEW = "agentSidecar.tools";

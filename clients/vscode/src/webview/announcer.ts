@@ -1,6 +1,6 @@
 // What a screen reader is told: what happens, in a sentence, and not every word of an answer as it streams in.
 
-import type { Change, Entry } from "../shared/entries";
+import type { Change, Entry } from "../common/entries";
 
 /** Own choice: of a long answer the beginning is read out; the whole can be read in the conversation. */
 const MAX_READ_CHARACTERS = 600;

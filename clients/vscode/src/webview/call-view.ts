@@ -1,7 +1,7 @@
 // A call of a tool: a line with its state and time, which opens to what went in and came out, and its question.
 
-import type { CallEntry } from "../shared/entries";
-import { commandLine, duration, shownArguments, summary } from "../shared/text";
+import type { CallEntry } from "../common/entries";
+import { commandLine, duration, shownArguments, summary } from "../common/text";
 import { element } from "./dom";
 import type { EntryView } from "./entry-views";
 import { questionCard, type Answering } from "./question";

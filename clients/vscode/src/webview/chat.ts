@@ -1,6 +1,6 @@
 // The chat's page: wires what the extension says to what is shown, and what is done here to the extension.
 
-import type { FromChat, ToChat } from "../shared/messages";
+import type { FromChat, ToChat } from "../common/messages";
 import { Announcer } from "./announcer";
 import { Conversation } from "./conversation";
 import { found } from "./dom";

@@ -1,6 +1,6 @@
 // The conversation: its entries from top to bottom, the end in view while it was in view.
 
-import type { CallEntry, Change, Entry } from "../shared/entries";
+import type { CallEntry, Change, Entry } from "../common/entries";
 import { callView } from "./call-view";
 import { element } from "./dom";
 import { answerView, noteView, thoughtView, userView, type EntryView } from "./entry-views";

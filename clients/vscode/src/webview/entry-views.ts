@@ -1,6 +1,6 @@
 // One entry of the conversation as an element, and how it follows its entry. Calls of tools have a file of their own.
 
-import type { AnswerEntry, NoteEntry, ThoughtEntry, UserEntry } from "../shared/entries";
+import type { AnswerEntry, NoteEntry, ThoughtEntry, UserEntry } from "../common/entries";
 import { element } from "./dom";
 import { MarkdownStream } from "./markdown";
 

@@ -3,7 +3,7 @@
 /** Own choice: at most this share of the time goes into showing what streams in. */
 const BUSY_SHARE = 0.3;
 /** Own choice: 30 times a second reads as a stream. */
-const MIN_REST_MS = 30;
+const MIN_REST_MS = 60;
 
 export class Frames {
   private isPlanned = false;

@@ -109,6 +109,9 @@ function picture(token: Token): HTMLElement {
   return element("a", { href: source, title: source }, `[picture: ${token.content || source}]`);
 }
 
+/** Own choice: so many blocks are laid out, or left out of sight, together. */
+const BLOCKS_IN_PART = 40;
+
 /**
  * Markdown that streams in. Blocks that nothing can change any more stay as they are; only the last is made anew, so
  * that the work for a delta does not grow with the answer.
@@ -116,11 +119,11 @@ function picture(token: Token): HTMLElement {
 export class MarkdownStream {
   private text = "";
   private readonly references: References = {};
-  private readonly last = document.createElement("div");
+  private readonly last = element("div", { class: "last" });
+  private part = element("div", { class: "part" });
 
-  constructor(private readonly into: HTMLElement) {
-    this.last.className = "last";
-    into.append(this.last);
+  constructor(into: HTMLElement) {
+    into.append(this.part, this.last);
   }
 
   append(text: string): void {
@@ -132,9 +135,12 @@ export class MarkdownStream {
     const tokens = parse(this.text, this.references);
     const settled = lastBlock(tokens);
     if (settled > 0) {
-      const done = document.createDocumentFragment();
-      render(tokens.slice(0, settled), done);
-      this.into.insertBefore(done, this.last);
+      render(tokens.slice(0, settled), this.part);
+      if (this.part.childElementCount >= BLOCKS_IN_PART) {
+        this.part.classList.add("whole");
+        this.part = element("div", { class: "part" });
+        this.last.before(this.part);
+      }
       this.text = linesFrom(this.text, tokens[settled]?.map?.[0] ?? 0);
     }
     this.last.replaceChildren();

@@ -1,6 +1,6 @@
 // Where the person writes, and what stands around it: notices, what goes along, the model, send and stop.
 
-import type { ChatStatus, FromChat, Notice } from "../shared/messages";
+import type { ChatStatus, FromChat, Notice } from "../common/messages";
 import { button, element } from "./dom";
 
 export interface Kept {

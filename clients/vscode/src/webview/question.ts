@@ -1,7 +1,7 @@
 // The question whether a call may run: what exactly would run, and a button for each answer.
 
-import type { CallEntry, Question, QuestionOption } from "../shared/entries";
-import { commandLine, shownArguments } from "../shared/text";
+import type { CallEntry, Question, QuestionOption } from "../common/entries";
+import { commandLine, shownArguments } from "../common/text";
 import { button, element } from "./dom";
 
 export interface Answering {
