@@ -4,7 +4,6 @@ Source: protocol.md, chapter Conformance. Each twin against all conversations ta
 `python -m tests.conformance_kit.server_matrix`.
 """
 
-import asyncio
 import json
 import os
 import re
@@ -15,7 +14,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from attrs import frozen
 
 from sidecar.conformance.judge_server import WATCHES, judge_server
 from sidecar.conformance.matching import made_operators
@@ -50,36 +48,17 @@ def named(*conversations: str) -> Kit:
 # Right and wrong sidecars -------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
-class Judged:
-    """What came of everything that is judged side by side, because it waits for most of the time."""
-
-    ours: Report
-    wrong_twins: list[str]
-
-
-async def _judge_all() -> Judged:
+@pytest.mark.timeout(120)
+async def test_our_sidecar_keeps_every_rule() -> None:
     async with twin_commands() as starts:
-        ours, wrong_twins = await asyncio.gather(
-            judge_server(starts(()), KIT, bound_secs=20), all_judged(list(TWINS), side_by_side=3)
-        )
-    return Judged(ours=ours, wrong_twins=wrong_twins)
+        assert troubles(await judge_server(starts(()), KIT, bound_secs=20)) == {}
 
 
-@pytest.fixture(scope="module")
-def judged() -> Judged:
-    return asyncio.run(_judge_all())
-
-
+@pytest.mark.conformance
 @pytest.mark.timeout(300)
-def test_our_sidecar_keeps_every_rule(judged: Judged) -> None:
-    assert troubles(judged.ours) == {}
-
-
-@pytest.mark.timeout(300)
-def test_each_rule_is_broken_by_its_twin_alone(judged: Judged) -> None:
+async def test_each_rule_is_broken_by_its_twin_alone() -> None:
     assert TWINS.keys() == {rule.id for rule in KIT.rules}
-    assert judged.wrong_twins == []
+    assert await all_judged(list(TWINS), side_by_side=3) == []
 
 
 async def test_a_twin_that_breaks_nothing_or_too_much_would_be_noticed() -> None:
