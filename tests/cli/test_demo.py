@@ -44,13 +44,18 @@ def test_piped_it_shows_every_step_and_says_yes_itself(tmp_path: Path) -> None:
         "ok demo__count_words  ",
         "ok demo__slow_sum  ",
         "ok editor_selection  ",
+        "ok find_files  ",
+        "ok search_text  ",
         "failed delete  ",
+        "failed run_command  ",
+        "ok move  ",
+        "ok edit_file  ",
         "! write_file needs write: on a terminal you are asked, here the demo says yes",
         "ok write_file  ",
         "  # Summary",
     ):
         assert step in shown, shown
-    assert "demo done: 3 turns, 7 calls, 1 denied by policy, 1 asked about and allowed, " in shown
+    assert "demo done: 4 turns, 12 calls, 2 denied by policy, 1 asked about and allowed, " in shown
     assert list(tmp_path.iterdir()) == []  # It tidies up, and leaves nothing in the home either.
 
 

@@ -111,7 +111,15 @@ def _spawn_in(spawn: Spawn, folder: Path, workspace: Path) -> Spawn:
         "model": "replay/demo",
         "providers": {"replay": {"api": "replay", "file": str(HERE / "script.json")}},
         "mcpServers": {"demo": server},
-        "permissions": {"allowed": ["read"], "denied": ["delete", "shell"], "ask": ["write"]},
+        "permissions": {
+            "allowed": ["read"],
+            "denied": ["delete", "shell"],
+            "ask": ["write"],
+            "rules": [
+                {"tool": "move", "decision": "allow"},
+                {"tool": "edit_file", "arguments": {"path": "tides.md"}, "decision": "allow"},
+            ],
+        },
         "store": {"path": ":memory:"},
     }
     return replace(spawn, command=(*spawn.command, "--config", str(config)), cwd=str(workspace), options=options)
