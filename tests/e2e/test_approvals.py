@@ -217,6 +217,7 @@ async def test_cancelling_a_run_withdraws_its_question(tmp_path: Path) -> None:
         host.answers["agent/requestApproval"] = lambda asked: asyncio.Event().wait()
         run = host.send("agent/submit", {"prompt": "write", "runId": "r1"})
         requested = await host.wait_for_event("approvalRequested")
+        await host.wait_for(lambda: host.asked)  # The event comes before the question itself.
         assert await host.request("agent/cancel", {"runId": "r1"}) == {"cancelled": True}
         with pytest.raises(RequestFailed) as failed:
             await run
