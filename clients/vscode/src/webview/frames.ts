@@ -2,8 +2,8 @@
 
 /** Own choice: at most this share of the time goes into showing what streams in. */
 const BUSY_SHARE = 0.3;
-/** Own choice: 30 times a second reads as a stream. */
-const MIN_REST_MS = 60;
+/** Own choice: 25 times a second reads as a stream. */
+const MIN_REST_MS = 40;
 
 export class Frames {
   private isPlanned = false;
