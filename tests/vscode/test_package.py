@@ -53,6 +53,12 @@ def test_an_untrusted_workspace_can_set_nothing_that_starts_a_program(manifest: 
     assert from_workspaces - {"agentSidecar.showReasoning"} == set(trust["restrictedConfigurations"])
 
 
+def test_no_folder_of_a_workspace_is_run_as_the_sidecar() -> None:
+    source = "".join(sources("*.ts"))
+    assert '"-P", "-m", "sidecar"' in source
+    assert source.count('"-m", "sidecar"') == source.count('"-P", "-m", "sidecar"')
+
+
 def test_no_setting_asks_for_a_key(manifest: dict[str, Any]) -> None:
     assert "apiKey" not in all_names(settings_of(manifest))
 

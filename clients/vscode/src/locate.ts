@@ -90,8 +90,9 @@ async function inPythonEnvironment(): Promise<Found | undefined> {
     return undefined;
   }
   try {
-    await promisify(execFile)(python, ["-c", MODULE_CHECK], { timeout: CHECK_LIMIT_MS });
-    return { command: python, args: ["-m", "sidecar"], from: `the Python environment of ${python}` };
+    await promisify(execFile)(python, ["-P", "-c", MODULE_CHECK], { timeout: CHECK_LIMIT_MS });
+    // Without -P a folder `sidecar` of the workspace would be run in the place of ours.
+    return { command: python, args: ["-P", "-m", "sidecar"], from: `the Python environment of ${python}` };
   } catch {
     return undefined; // It has no sidecar, or is no Python that runs.
   }
