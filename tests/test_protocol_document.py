@@ -5,6 +5,7 @@ Source: `protocol.md` itself; that it is held to the code by a test is our own c
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -14,6 +15,7 @@ from sidecar.protocol.errors import DEFAULT_ERROR_POLICY, ERROR_CODES
 from sidecar.protocol.events import EVENTS, AgentEvent, EventError
 from sidecar.protocol.methods import METHODS, PROTOCOL_VERSION, Method
 from sidecar.protocol.values import UnknownBlock
+from sidecar.providers.script import read_script
 from tests.harness.protocol_document import (
     ENUMERATIONS,
     Frame,
@@ -44,6 +46,14 @@ FRAMES = [
     for section in sections.values()
     for frame in section.frames
 ]
+
+
+def test_the_replay_script_is_one_that_replay_plays(tmp_path: Path) -> None:
+    page = (ROOT / "protocol.md").read_text(encoding="utf-8").split("## Replay scripts\n")[1]
+    file = tmp_path / "script.json"
+    file.write_text(page.split("```")[1], encoding="utf-8")
+    script, _ = read_script(file)
+    assert len(script.turns) == 3
 
 
 # Sections -----------------------------------------------------------------------------------------------
