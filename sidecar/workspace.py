@@ -52,11 +52,7 @@ def brought_by(workspace: tuple[Path, ...], book: TrustBook, *, wish: bool | Non
     """What the first folder brings along. `wish` is the host's word on it: to trust it, or to pass it over."""
     if not workspace or wish is False:
         return NOTHING
-    return _brought_by(workspace[0], book, wish=wish)
-
-
-def _brought_by(folder: Path, book: TrustBook, *, wish: bool | None) -> Brought:
-    found = read_workspace(folder)
+    found = read_workspace(workspace[0])
     options, warnings = _options_of(found.files)
     standing: Standing | Literal["nothing"] = "nothing"
     if found.says_something:
@@ -117,7 +113,7 @@ class WorkspaceTrust:
         before = self._brought.found
         if before.folder == Path():
             return
-        now = _brought_by(before.folder, self._book, wish=None)
+        now = brought_by((before.folder,), self._book, wish=None)
         if now.found.digests == before.digests:
             return
         self._brought = now

@@ -120,7 +120,7 @@ class ToolLowering:
         )
 
     def _lowered(self, definition: ToolDefinition) -> _Lowered:
-        """The tool, lowered now or before. A registry makes definitions anew, but not what is in them."""
+        """The tool, lowered now or before. Registries have a definition each, of the same schema."""
         known = self._remembered.get(definition.name)
         if (
             known is not None

@@ -38,12 +38,17 @@ class Folders:
 
 def _paths(folders: Any) -> Iterator[Path]:
     for folder in folders if isinstance(folders, list) else ():
-        uri = folder.get("uri") if isinstance(folder, dict) else None
-        try:
-            path = uris.to_fs_path(uri) if isinstance(uri, str) else None
-        except ValueError:
-            path = None
-        if path and "\0" not in path:
-            yield Path(path)
+        if (path := path_of(folder)) is not None:
+            yield path
         else:
             log.warning("a workspace folder that is not on a disk was passed over")
+
+
+def path_of(place: Any) -> Path | None:
+    """Where on a disk the `uri` of a JSON object leads; None where it does not, or where there is none."""
+    uri = place.get("uri") if isinstance(place, dict) else None
+    try:
+        path = uris.to_fs_path(uri) if isinstance(uri, str) else None
+    except ValueError:
+        return None
+    return Path(path) if path and "\0" not in path else None

@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pygls import uris
-
 from sidecar.protocol.values import JsonObject
-from sidecar.server.folders import Folders
+from sidecar.server.folders import Folders, path_of
 from sidecar.server.host import Host
 from sidecar.server.unanswered import HostError
 
@@ -51,21 +49,10 @@ class WatchedFiles:
     def heed(self, params: Any) -> None:
         """Takes a notification of the editor; what is none in it is passed over."""
         changes = params.get("changes") if isinstance(params, dict) else None
-        changed = (
-            {path for change in changes if (path := _path_of(change))} if isinstance(changes, list) else set()
-        )
+        changed = {path for change in changes if (path := path_of(change))} if isinstance(changes, list) else set()
         if self._folders.paths and changed & self._watched(self._folders.paths[0]):
             self._changed()
 
     def _watched(self, folder: Path) -> set[Path]:
         """As the editor may spell them: it may name the folder by a link or by what that leads to."""
         return {each / name for each in (folder, folder.resolve()) for name in self._names}
-
-
-def _path_of(change: Any) -> Path | None:
-    uri = change.get("uri") if isinstance(change, dict) else None
-    try:
-        path = uris.to_fs_path(uri) if isinstance(uri, str) else None
-    except ValueError:
-        path = None
-    return Path(path) if path else None

@@ -18,6 +18,11 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+IDLE_SECS = 10.0
+"""How long a thread stays that has nothing to do. Own choice: a few turns of a run."""
+
+_Work = Callable[[], None]
+
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The result of a plain function that ran in a thread, with the caller's context variables.
@@ -50,7 +55,7 @@ class _Threads:
     def __init__(self) -> None:
         self._idle: list[queue.SimpleQueue[_Work]] = []
 
-    def run(self, work: "_Work") -> None:
+    def run(self, work: _Work) -> None:
         """Runs it in a thread that has nothing to do, else in a new one."""
         try:
             self._idle.pop().put(work)
@@ -58,7 +63,7 @@ class _Threads:
             # `Thread.start` would hold up the loop until the thread has run: 100 calls took twice their time.
             _thread.start_new_thread(self._serve, (work,))
 
-    def _serve(self, work: "_Work") -> None:
+    def _serve(self, work: _Work) -> None:
         inbox: queue.SimpleQueue[_Work] = queue.SimpleQueue()
         while True:
             work()
@@ -74,11 +79,6 @@ class _Threads:
                 else:
                     return
 
-
-IDLE_SECS = 10.0
-"""How long a thread stays that has nothing to do. Own choice: a few turns of a run."""
-
-_Work = Callable[[], None]
 
 _threads = _Threads()
 
