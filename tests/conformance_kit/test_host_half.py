@@ -22,6 +22,7 @@ from sidecar.conformance.rules import Outcome
 from sidecar.conformance.transcripts import Kit, read_kit
 from tests.conformance_kit.host_matrix import failed_by_twins
 from tests.conformance_kit.host_twins import TWINS, twin
+from tests.conformance_kit.judging import named, troubles
 from tests.harness.tidy import ROOT
 from tests.neovim.driving import NVIM, PLUGIN
 
@@ -41,22 +42,6 @@ def neovim() -> list[str]:
 
 NOT_IN_NEOVIM = {"H035", "H067", *(f"H{number:03}" for number in range(72, 81))}
 """It offers no tools and lends no models, and for `vim.ui` declining is the same as closing."""
-
-
-def troubles(report: Report) -> dict[str, str]:
-    """What did not pass, with the reason."""
-    return {
-        verdict.rule.id: verdict.reason or "; ".join(failure.why for failure in verdict.failures)
-        for verdict in report.verdicts
-        if verdict.outcome is not Outcome.PASSED
-    }
-
-
-def named(*conversations: str) -> Kit:
-    """The kit with these conversations, and the rules that they prove."""
-    chosen = tuple(each for each in KIT.conversations if each.name in conversations)
-    proven = {rule for each in chosen for rule in each.rules}
-    return Kit(rules=tuple(rule for rule in KIT.rules if rule.id in proven or rule.watch), conversations=chosen)
 
 
 @frozen(kw_only=True)
@@ -111,7 +96,7 @@ def test_the_plugin_for_neovim_keeps_every_rule_that_is_about_it(judged: Judged)
 
 async def test_what_a_host_says_that_it_cannot_do_is_skipped() -> None:
     command = [sys.executable, "-c", """print('{"unsupported": "steering"}')"""]
-    report = await judge_host(command, named("steer"))
+    report = await judge_host(command, named(KIT, "steer"))
     (verdict,) = [each for each in report.verdicts if each.rule.id == "H054"]
     assert (verdict.outcome, verdict.reason) == (Outcome.SKIPPED, "the host does not support steering")
 
@@ -126,7 +111,7 @@ async def test_what_a_host_says_that_it_cannot_do_is_skipped() -> None:
 )
 async def test_a_host_that_never_submits_is_told_apart_and_ended(program: str, why: str) -> None:
     report = await judge_host(
-        [sys.executable, "-c", program], named("steer", "later-minor-version"), bound_secs=0.2
+        [sys.executable, "-c", program], named(KIT, "steer", "later-minor-version"), bound_secs=0.2
     )
     assert why in troubles(report)["H008"]
     assert troubles(report)["H054"].startswith("steer ended at step 1")

@@ -17,9 +17,9 @@ import pytest
 
 from sidecar.conformance.judge_server import WATCHES, judge_server
 from sidecar.conformance.matching import made_operators
-from sidecar.conformance.report import Report, as_text
-from sidecar.conformance.rules import Outcome
-from sidecar.conformance.transcripts import Kit, TranscriptError, read_file, read_kit
+from sidecar.conformance.report import as_text
+from sidecar.conformance.transcripts import TranscriptError, read_file, read_kit
+from tests.conformance_kit.judging import troubles
 from tests.conformance_kit.server_matrix import SIDECAR, Batch, all_judged, places_of, twin_commands
 from tests.conformance_kit.server_twins import TWINS
 from tests.harness.processes import living
@@ -27,22 +27,6 @@ from tests.harness.tidy import ROOT
 
 KIT = read_kit("server")
 TRANSCRIPTS = ROOT / "sidecar/conformance/transcripts"
-
-
-def troubles(report: Report) -> dict[str, str]:
-    """What did not pass, with the reason."""
-    return {
-        verdict.rule.id: verdict.reason or "; ".join(f"{each.place}: {each.why}" for each in verdict.failures)
-        for verdict in report.verdicts
-        if verdict.outcome is not Outcome.PASSED
-    }
-
-
-def named(*conversations: str) -> Kit:
-    """The kit with these conversations, and the rules that they prove."""
-    chosen = tuple(each for each in KIT.conversations if each.name in conversations)
-    proven = {rule for each in chosen for rule in each.rules}
-    return Kit(rules=tuple(rule for rule in KIT.rules if rule.id in proven or rule.watch), conversations=chosen)
 
 
 # Right and wrong sidecars -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,23 +69,60 @@ def npm_servers() -> NpmServers:
 
 def installed(wanted: Path, name: str) -> Path:
     """The folder `node_modules` with what the package file `wanted` names, in `.cache/NAME`."""
+    with locked(name) as folder:
+        once(
+            folder,
+            (wanted,),
+            lambda: shutil.copy(wanted, folder),
+            ("npm", "install", "--no-package-lock", "--no-audit", "--no-fund"),
+        )
+    return folder / "node_modules"
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[Path]:
+    """The folder `.cache/NAME`, for one process at a time. Skips the test where there is no node."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not on this machine")
     folder = _ROOT / ".cache" / name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # Tests of several processes may want them at once.
-        _install(wanted, folder)
-    return folder / "node_modules"
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Tests of several processes may want it at once.
+        yield folder
 
 
-def _install(wanted: Path, folder: Path) -> None:
-    done = folder / f"installed-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]}"
-    if done.exists():
+def once(folder: Path, sources: Iterable[Path], prepare: Callable[[], object], command: tuple[str, ...]) -> None:
+    """Runs `prepare`, then the command in the folder, unless that was done with just these sources."""
+    done = folder / f"done-{'-'.join(command[1:])}"
+    fingerprint = _fingerprint(sources)
+    if done.exists() and done.read_text() == fingerprint:
         return
-    shutil.copy(wanted, folder)
-    command = ("npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_INSTALL_LIMIT_SECS)
+    prepare()
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=_INSTALL_LIMIT_SECS,
+    )
     if result.returncode != 0:
-        pytest.fail(f"npm install failed with status {result.returncode}:\n{result.stdout}\n{result.stderr}")
-    done.touch()
+        pytest.fail(f"{' '.join(command)} failed with status {result.returncode}:\n{result.stdout}{result.stderr}")
+    done.write_text(fingerprint)
+
+
+def copied(source: Path, target: Path) -> None:
+    """A file, or a folder in the place of what was there."""
+    if source.is_dir():
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target)
+    else:
+        shutil.copy(source, target)
+
+
+def _fingerprint(sources: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for source in sorted(sources):
+        for file in sorted(source.rglob("*")) or [source]:
+            digest.update(str(file).encode() + b"\0" + (file.read_bytes() if file.is_file() else b""))
+    return digest.hexdigest()
