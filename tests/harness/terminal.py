@@ -186,8 +186,12 @@ async def on_terminal(
 
 
 def _in_own_terminal(command: Sequence[str]) -> list[str]:
-    """The command with stdin as its controlling terminal, so that Ctrl-C there becomes a signal."""
+    """The command with stdin as its controlling terminal, so that Ctrl-C there becomes a signal.
+
+    A shell that runs the tests in its background has them ignore that signal, which a program takes over.
+    """
     program = (
-        "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+        "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
     )
     return [sys.executable, "-c", program, *command]
