@@ -34,7 +34,7 @@ def nested(levels: int) -> Any:
 
 @pytest.fixture
 def nothing_else_to_collect() -> Iterator[None]:
-    """What thousands of other tests have left in memory costs time at every collection, which is not the check's."""
+    """What thousands of other tests have left in memory costs time at every collection: not the check's."""
     gc.collect()
     gc.freeze()
     yield
