@@ -73,7 +73,7 @@ async def test_ctrl_c_ends_the_run_and_not_the_chat(tmp_path: Path) -> None:
         place = await terminal.sees("Back.")
         await terminal.sees("> ", since=place)
         terminal.press("half a line")
-        await terminal.sees("half a line", since=place)  # Python loses a Ctrl-C between the prompt and its reading.
+        await terminal.sees("half a line", since=place)  # Python loses a Ctrl-C that comes before it reads.
         terminal.press("\x03")
         place = await terminal.sees("(Ctrl-D leaves)")
         await terminal.sees("> ", since=place)
