@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ A server that wants something to outlive it, such as a browser, has to start tha
 _PROC = Path("/proc")
 _SEARCHES = 5
 """How often marked processes are looked for: each round may find children of the one before."""
+
+_END_SECS = 0.1
+"""How long the end of those that were killed is waited for, in each round. Own choice: all fit into 3 s."""
 
 _WATCHDOG_SCRIPT = """
 trap '' HUP INT TERM
@@ -198,6 +202,22 @@ def _kill_marked(marks: set[str]) -> None:
                 os.kill(pid, signal.SIGKILL)
         if not strays:
             return
+        _await_end(strays)
+
+
+def _await_end(pids: list[int]) -> None:
+    """A process that was killed goes on for a moment, without the environment that it could be known by."""
+    deadline = time.monotonic() + _END_SECS
+    while any(map(_runs, pids)) and time.monotonic() < deadline:
+        time.sleep(0.002)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def _processes() -> list[int]:

@@ -157,7 +157,7 @@ class ServerProcess:
         finally:
             # Always, however politely the process itself has gone: what it started may be there still.
             self._tree.kill()
-            await self._exits_within(KILL_GRACE_SECS)
+            await self._is_gone_within(KILL_GRACE_SECS)
             self._transport.close()
             await self._tree.release()
 
