@@ -237,7 +237,9 @@ async def test_only_so_many_requests_are_under_way_and_the_others_wait_for_their
 
 @pytest.mark.parametrize("replies", ["json", "sse"])
 async def test_a_large_result_costs_little_and_the_loop_keeps_ticking(replies: Any) -> None:
-    """In processor time of this process, so that it does not count what else the machine does."""
+    """In processor time of this process, so that it does not count what else the machine does. Work that grows
+    with the square of the size takes minutes; `tests/bench/bench_mcp.py` measures how long it really takes.
+    """
     ticks: list[float] = []
     loop = asyncio.get_running_loop()
 
@@ -250,8 +252,8 @@ async def test_a_large_result_costs_little_and_the_loop_keeps_ticking(replies: A
         tick()
         assert len(await call(client, "huge", bytes=20_000_000)) == 20_000_000
         spent_secs = time.process_time() - ticks[0]
-    assert spent_secs < 0.8
-    assert max(after - before for before, after in itertools.pairwise(ticks)) < 0.4
+    assert spent_secs < 3
+    assert max(after - before for before, after in itertools.pairwise(ticks)) < 1
 
 
 async def test_an_answer_with_the_id_of_another_request_settles_neither() -> None:

@@ -100,7 +100,7 @@ async def test_servers_start_side_by_side_and_starting_one_waits_for_nothing() -
         for number in range(8):
             servers.manager.start(f"s{number}", server_entry())
         servers.manager.start("silent", server_entry("--never-initialize"))
-        assert time.perf_counter() - began < 0.5
+        assert time.perf_counter() - began < 5  # The silent one would take 30 s.
         await servers.until(lambda: sum(info.status == "ready" for info in servers.manager.servers()) == 8)
         assert await servers.manager.wait_started(0.01) == ("silent",)
 

@@ -1,5 +1,5 @@
--- Watches the plugin in a Neovim on a real terminal (tmux) from outside: what stands on the screen, and how soon a key
--- is answered while an answer streams in.
+-- Watches the plugin in a Neovim on a real terminal (tmux) from outside: what stands on the screen, and how soon each of
+-- `keys` keys is answered, while nothing happens and while an answer streams in.
 local given = vim.json.decode(arg[1])
 local seen = {}
 
@@ -36,33 +36,44 @@ wait_for("q later")
 keys("o")
 seen.done = wait_for("tokens in")
 
--- The prompt, while a long answer streams in.
+-- The prompt, first alone and then while a long answer streams in.
 keys(":Sidecar chat", "Enter")
 local channel = vim.fn.sockconnect("pipe", given.socket, { rpc = true })
 local function evaluate(code, ...)
   return vim.rpcrequest(channel, "nvim_exec_lua", code, { ... })
 end
+
+local function first_line()
+  return evaluate("return vim.api.nvim_buf_get_lines(0, 0, -1, true)[1]")
+end
+
+--- Types, and gives the milliseconds until each key stood in the buffer.
+local function key_times_ms()
+  local times, typed_before = {}, #first_line()
+  for count = 1, given.keys do
+    local began = vim.uv.hrtime()
+    vim.rpcrequest(channel, "nvim_input", "x")
+    repeat
+    until #first_line() == typed_before + count
+    times[count] = (vim.uv.hrtime() - began) / 1e6
+    vim.wait(15)
+  end
+  return times
+end
+
+--- The lines of the chat's buffer, each of which is a few words of the answer.
+local function line_count()
+  return evaluate([[return #require("sidecar.state").chats[1].view.levels]])
+end
+
+vim.rpcrequest(channel, "nvim_input", "i")
+seen.idle_ms = key_times_ms()
 evaluate([[require("sidecar").ask("tell me a lot")]])
 wait_for("**word**")
-vim.rpcrequest(channel, "nvim_input", "i")
-local times = {}
-local before_lines = evaluate([[return #require("sidecar.state").chats[1].view.levels]])
-local before_ms = vim.uv.now()
-for count = 1, 60 do
-  local began = vim.uv.hrtime()
-  vim.rpcrequest(channel, "nvim_input", "x")
-  repeat
-    local line = evaluate([[return vim.api.nvim_buf_get_lines(0, 0, -1, true)[1]
-]])
-  until #line == count
-  times[count] = (vim.uv.hrtime() - began) / 1e6
-  vim.wait(15)
-end
+local lines_before, began_ms = line_count(), vim.uv.now()
+seen.streaming_ms = key_times_ms()
 seen.was_streaming = evaluate([[return next(require("sidecar.state").runs) ~= nil]])
-local lines = evaluate([[return #require("sidecar.state").chats[1].view.levels]]) - before_lines
-seen.lines_a_second = lines / ((vim.uv.now() - before_ms) / 1000)
-table.sort(times)
-seen.median_ms, seen.p95_ms, seen.worst_ms = times[30], times[57], times[60]
+seen.lines_a_second = (line_count() - lines_before) / ((vim.uv.now() - began_ms) / 1000)
 seen.streaming = screen()
 -- CTRL-C while a key is awaited in insert mode ends that mode, as ever, and interrupts whatever the editor is at.
 keys("C-c")

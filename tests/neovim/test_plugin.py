@@ -34,7 +34,6 @@ async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selecti
     )
     async with ScriptedModel(*script) as model:
         seen = await play("chat", {"folder": str(folder), "options": options(model)}, clean_environment())
-    assert seen["start_ms"] < 10
     assert seen["loaded"] == ["sidecar", "sidecar.config", "sidecar.state"]
     assert seen["told"] == []
     assert "+one\\u{1b}[2J\\u{202e}two" in seen["question"]

@@ -358,15 +358,15 @@ async def test_a_question_is_withdrawn_when_its_call_is_cancelled() -> None:
 
 async def test_the_time_that_an_answer_takes_does_not_count() -> None:
     desk = Desk()
-    scope = Witness().scope(approve=desk.approve, timeout_secs=0.05)
+    scope = Witness().scope(approve=desk.approve, timeout_secs=0.5)
     call = asyncio.create_task(writing().invoke("write", {"path": "a"}, scope))
     _, answer = await desk.questions.get()
-    done, _ = await asyncio.wait({call}, timeout=0.2)
+    done, _ = await asyncio.wait({call}, timeout=1)
     assert not done
     answer.set_result(ApprovalAnswer(decision="allowOnce", by="host"))
     made = await call
     assert made.content == '{"path":"a"}'
-    assert made.duration_ms < 150
+    assert made.duration_ms < 1000
 
 
 async def test_an_approval_inside_a_tool_s_own_call_does_not_count_either() -> None:

@@ -1,5 +1,5 @@
 // A Sidecar of the library over a scripted one (tests/harness/scripted_sidecar.py), and the scripts used most.
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -26,9 +26,16 @@ export function asks(method, params, how = "ask") {
   return [{ [how]: { id: "q-1", method, params } }, { result: ANSWER }];
 }
 
+/** An empty folder that is gone when the process of the tests is. */
+export function temporaryFolder() {
+  const folder = mkdtempSync(join(tmpdir(), "node-client-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
 /** The settings that spawn a sidecar playing `script`, and what it has received so far. */
 export function scripted(script, settings = {}) {
-  const cwd = mkdtempSync(join(tmpdir(), "node-client-"));
+  const cwd = temporaryFolder();
   const [play, log] = [join(cwd, "script.json"), join(cwd, "received.jsonl")];
   writeFileSync(play, JSON.stringify(script));
   return {

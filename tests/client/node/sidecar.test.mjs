@@ -1,18 +1,17 @@
 // The library over the real sidecar, with replayed models and one of its own.
 // Source: protocol.md and clients/node/README.md.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { RunCancelled, Sidecar } from "agent-sidecar-client";
 
-import { all, gate } from "./scripted.mjs";
+import { all, gate, temporaryFolder } from "./scripted.mjs";
 
 const COMMAND = [process.env.PYTHON, "-P", "-m", "sidecar"];
-const cwd = mkdtempSync(join(tmpdir(), "node-client-"));
+const cwd = temporaryFolder();
 const asked = [];
 const waiting = gate();
 
