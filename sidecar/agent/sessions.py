@@ -25,7 +25,6 @@ from sidecar.protocol.errors import RequestError, SidecarError, invalid_params
 from sidecar.protocol.events import StopReason
 from sidecar.protocol.messages import AgentEventParams, RunSummary, SessionChangedParams, SessionSummary
 from sidecar.protocol.values import Content, Message, TextBlock
-from sidecar.store.errors import StoreError
 from sidecar.store.sessions import COMPACTION, Held, session_busy
 from sidecar.store.store import Store
 
@@ -39,6 +38,9 @@ OTHERS_POLL_SECS = 0.1
 
 HISTORIES_KEPT = 16
 """Histories of sessions without a run that stay in memory (own choice): what people go to and fro between."""
+
+TIDY_AFTER_SECS = 1.0
+"""How long after a run the store is tidied up (own choice): when its host has got the answer and reads it."""
 
 DELETION = "session/delete"
 
@@ -116,6 +118,9 @@ class Sessions:
         history = mended(messages)[0]
         session_id = f"ses_{uuid.uuid4().hex}"
         summary = self._table.create(session_id, title, history, latest_start)
+        cycle = LlmCycle(messages=history)
+        cycle.conversation.latest_start = latest_start
+        self._remember(session_id, cycle)
         self._on_change(SessionChangedParams(session_id=session_id, change="created", title=title))
         return summary
 
@@ -150,12 +155,11 @@ class Sessions:
         return True
 
     async def start(self, session_id: str, request: RunRequest, *, queue: bool = False) -> Run:
-        """Starts a run and owns it; with `queue`, when all that came before it have ended.
+        """Starts a run, whose id is new, and owns it; with `queue`, when all that came before it have ended.
 
-        Raises RequestError sessionBusy, or -32602 for a runId in use.
+        Raises RequestError sessionBusy.
         """
         run_id = request.run_id
-        self.check_new(run_id)
         held = await self._held(session_id, run_id, queue=queue)
         try:
             cycle, saved = self._history(session_id, held)
@@ -223,7 +227,6 @@ class Sessions:
 
     async def _held(self, session_id: str, work: str, *, queue: bool) -> Held:
         """The session, for `work` alone. Raises RequestError sessionBusy unless `queue`, which waits."""
-        self.get(session_id)
         in_use_for = self._lines.in_use_for(session_id)
         if in_use_for is not None and not queue:
             raise session_busy(session_id, in_use_for)
@@ -244,13 +247,16 @@ class Sessions:
     async def _held_across(self, session_id: str, work: str, *, queue: bool) -> Held:
         """The session, against other sidecars, when nobody of this one is in it."""
         while True:
-            self._settle(session_id, is_ours_idle=True)
             try:
                 return self._table.hold(session_id, work)
             except RequestError as error:
-                if not queue or error.kind != "sessionBusy":
+                if error.kind != "sessionBusy":
                     raise
-            await asyncio.sleep(OTHERS_POLL_SECS)
+                is_free_now = self._settle(session_id, is_ours_idle=True)
+                if not is_free_now and not queue:
+                    raise
+            if not is_free_now:
+                await asyncio.sleep(OTHERS_POLL_SECS)
 
     def _let_go(self, session_id: str, held: Held) -> None:
         try:
@@ -258,21 +264,22 @@ class Sessions:
         finally:
             self._lines.give_back(session_id)
 
-    def _settle(self, session_id: str, *, is_ours_idle: bool | None = None) -> None:
-        """Ends in a session what its process did not live to end."""
+    def _settle(self, session_id: str, *, is_ours_idle: bool | None = None) -> bool:
+        """Ends in a session what its process did not live to end; whether there was such a thing."""
         if is_ours_idle is None:
             is_ours_idle = self._lines.in_use_for(session_id) is None
         work = self._table.take_over(session_id, is_ours_idle=is_ours_idle)
         if work is None:
-            return
+            return False
         model = self._table.model_of(work)
         if model is None:
             self._table.release(session_id)
-            return
+            return True
         events, (history, _) = self._table.events(session_id, work), self._table.messages(session_id)
         ending = ending_of(events, history, model=model)
         self._histories.pop(session_id, None)
         self._table.conclude(session_id, work, ending.events, ending.messages, ending.status, ending.stop_reason)
+        return True
 
     # Histories ------------------------------------------------------------------------------------------
 
@@ -335,22 +342,23 @@ class Sessions:
             )
 
     def _tidy(self) -> None:
-        """Deletes, in the background, what the limits of the store say: after the first run, and as it grows."""
-        with suppress(StoreError):
-            if self._tidying is None or (self._tidying.done() and self._store.is_too_large):
-                self._tidying = asyncio.create_task(_in_steps(self._store.tidy()), name="tidying the store")
+        if self._tidying is None or self._tidying.done():
+            is_first = self._tidying is None
+            self._tidying = asyncio.create_task(self._tidied(is_first), name="tidying the store")
+
+    async def _tidied(self, is_first: bool) -> None:
+        """Deletes what the limits of the store say: after the first run, and as it grows."""
+        await asyncio.sleep(TIDY_AFTER_SECS)
+        try:
+            if is_first or self._store.is_too_large:
+                for _ in self._store.tidy():
+                    await asyncio.sleep(0)
+        except SidecarError as error:  # Another sidecar may do the same at the moment; there is a next time.
+            log.warning("the store was not tidied up: %s", error.message)
 
     async def _ended(self, run: Run) -> None:
         if run.task is not None:
             await asyncio.wait([run.task], timeout=CANCEL_GRACE_SECS)
-
-
-async def _in_steps(steps: Iterator[None]) -> None:
-    try:
-        for _ in steps:
-            await asyncio.sleep(0)
-    except SidecarError as error:  # Another sidecar may do the same at the moment; there is a next time.
-        log.warning("the store was not tidied up: %s", error.message)
 
 
 def _retrieve(task: "asyncio.Task[RunResult]") -> None:

@@ -67,8 +67,8 @@ class PermissionBook:
 
     def config(self, session_id: str | None = None) -> PermissionConfig:
         """What is in force, remembered rules as the last of the rules; `session_id` None: in the workspace."""
-        config = self._config(session_id)
-        return evolve(config, rules=config.rules + self._remembered_in(session_id))
+        config, remembered = self._in_force(session_id)
+        return evolve(config, rules=config.rules + remembered)
 
     def for_session(self, session_id: str | None = None) -> PermissionChecker:
         """A checker of what is in force at the moment of each check, not of what is now."""
@@ -116,16 +116,14 @@ class PermissionBook:
         options, remembered = self._kept.load(key)
         self._kept.save(key, options, (*remembered, rule))
 
-    def _config(self, session_id: str | None) -> PermissionConfig:
-        return self._workspace if not session_id else self._workspace.updated(self._kept.load(session_id)[0])
-
-    def _remembered_in(self, session_id: str | None) -> Rules:
+    def _in_force(self, session_id: str | None) -> tuple[PermissionConfig, Rules]:
+        """The configuration, and the rules that answers have left."""
         if not session_id:
-            return self._kept.load(None)[1]
+            return self._workspace, self._kept.load(None)[1]
         options, remembered = self._kept.load(session_id)
         # A session with rules of its own has taken leave of all that the workspace had.
         below = self._kept.load(None)[1] if options.rules is None else ()
-        return below + remembered
+        return self._workspace.updated(options), below + remembered
 
 
 def _key(scope: Scope, session_id: str | None) -> str | None:
@@ -146,11 +144,14 @@ class _FollowingChecker(PermissionChecker):
 
     @property
     def config(self) -> PermissionConfig:
-        return self._book._config(self._session_id)
+        return self._in_force()[0]
 
     @property
     def remembered(self) -> Rules:
-        return self._book._remembered_in(self._session_id)
+        return self._in_force()[1]
+
+    def _in_force(self) -> tuple[PermissionConfig, Rules]:
+        return self._book._in_force(self._session_id)
 
 
 def _merged(below: PermissionOptions, above: PermissionOptions) -> PermissionOptions:

@@ -29,6 +29,9 @@ class PermissionChecker:
     def remembered(self) -> tuple[PermissionRule, ...]:
         return self._remembered
 
+    def _in_force(self) -> tuple[PermissionConfig, tuple[PermissionRule, ...]]:
+        return self._config, self._remembered
+
     def check(
         self,
         tool_name: str,
@@ -41,7 +44,7 @@ class PermissionChecker:
 
         Rules are numbered from 1, those of the configuration first, then the remembered ones.
         """
-        config, remembered = self.config, self.remembered
+        config, remembered = self._in_force()
         rules = [
             _Match(number, rule, number > len(config.rules))
             for number, rule in enumerate((*config.rules, *remembered), 1)
