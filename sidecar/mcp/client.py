@@ -35,6 +35,10 @@ MAX_WARNED = 1000
 logger = logging.getLogger("sidecar.mcp")
 
 
+def _nobody_asks() -> None:
+    """The default of `on_new_session`."""
+
+
 def _nobody_listens(tools: tuple[McpToolDefinition, ...]) -> None:
     """The default of `on_tools`."""
 
@@ -63,6 +67,7 @@ class Client:
         authorization: Authorization | None = None,
         on_tools: Callable[[tuple[McpToolDefinition, ...]], None] = _nobody_listens,
         on_warning: Callable[[str], None] | None = None,
+        on_new_session: Callable[[], None] = _nobody_asks,
     ) -> None:
         self.name = name
         self.server = server
@@ -78,6 +83,7 @@ class Client:
         )
         self._verdicts = verdicts or Verdicts()
         self._on_warning = on_warning
+        self._on_new_session = on_new_session
         self._warned: set[str] = set()
         self._lives: list[Life] = []
         self._conversation: Conversation | None = None
@@ -266,6 +272,7 @@ class Client:
         if self._conversation is not None and self._listening is None:
             self._listen(self._conversation, {})
         self._tools_changed()
+        self._on_new_session()
 
     async def _stop_listening(self) -> None:
         if self._listening is not None:

@@ -26,6 +26,7 @@ from sidecar.mcp.http_client import (
     secrets_in,
 )
 from sidecar.mcp.http_failures import Endpoint, shown_url
+from sidecar.mcp.transport import UnreachableError
 from sidecar.protocol.errors import ToolError
 from sidecar.web.environment import Proxy, proxy_for
 from sidecar.web.reasons import root_of
@@ -180,9 +181,10 @@ class HttpEdge:
         endpoint = self.endpoint
         match error:
             case httpx.ConnectTimeout():
-                return endpoint.error(
+                return UnreachableError(
                     f"{endpoint.name} cannot be reached at {endpoint.place}: no connection within "
-                    f"{CONNECT_LIMIT_SECS:g} s; check the network, and {endpoint.path}.url"
+                    f"{CONNECT_LIMIT_SECS:g} s; check the network, and {endpoint.path}.url",
+                    server=endpoint.server,
                 )
             case httpx.ConnectError() | httpx.ProxyError():
                 return self._unreachable(error)
@@ -250,9 +252,11 @@ class HttpEdge:
                 "NO_PROXY",
                 server=endpoint.server,
             )
-        advice = f"start it, or correct {endpoint.path}.url"
+        failed = f"{endpoint.name} cannot be reached at {endpoint.place}: {reason}"
         if "CERTIFICATE_VERIFY_FAILED" in reason:
-            advice = "name the file with its authority in the environment variable SSL_CERT_FILE"
-        elif "WRONG_VERSION_NUMBER" in reason:
-            advice = f"write http:// in {endpoint.path}.url if it is meant to be plain"
-        return endpoint.error(f"{endpoint.name} cannot be reached at {endpoint.place}: {reason}; {advice}")
+            return endpoint.error(
+                f"{failed}; name the file with its authority in the environment variable SSL_CERT_FILE"
+            )
+        if "WRONG_VERSION_NUMBER" in reason:
+            return endpoint.error(f"{failed}; write http:// in {endpoint.path}.url if it is meant to be plain")
+        return UnreachableError(f"{failed}; start it, or correct {endpoint.path}.url", server=endpoint.server)

@@ -30,7 +30,7 @@ from sidecar.mcp.limits import within
 from sidecar.mcp.person_time import PersonTime
 from sidecar.mcp.placeholders import Surroundings, input_ids
 from sidecar.mcp.results import McpToolDefinition
-from sidecar.mcp.transport import needs_authorization
+from sidecar.mcp.transport import may_come, needs_authorization
 from sidecar.mcp.verdicts import Verdicts
 from sidecar.protocol.errors import SidecarError, ToolError
 from sidecar.protocol.messages import ServerFailure, ServerInfo, ServerStatus
@@ -121,6 +121,7 @@ class SupervisedServer:
         self._has_tools = False
         self._watched: set[str] = set()
         self._watching = asyncio.Lock()
+        self._wishing: asyncio.Task[None] | None = None
         self._life: asyncio.Task[None] | None = None
         self._owner = asyncio.create_task(self._own())
 
@@ -233,13 +234,18 @@ class SupervisedServer:
         if server.disabled:
             self._publish("stopped")
             return
-        delay_secs = await self._run(server, order.folder)
+        delay_secs: float | None = 0.0
+        was_up = False
         while delay_secs is not None:
             await asyncio.sleep(delay_secs)
             try:
-                delay_secs = await self._run(server, order.folder)
+                delay_secs, was_up = await self._run(server, order.folder), True
             except SidecarError as error:
+                if not (was_up or may_come(error)):
+                    raise
                 delay_secs = self._died(error)
+            if not was_up:  # Nobody waits for a server that was never there.
+                self._settled.set()
 
     async def _run(self, server: Server, folder: Path | None) -> float | None:
         """One process of the server. Raises SidecarError where it does not come up.
@@ -271,14 +277,19 @@ class SupervisedServer:
         await self._keep_wishes(client)
         return await client.tools()
 
+    def _session_renewed(self) -> None:
+        if self._client is not None:
+            self._wishing = asyncio.create_task(self._keep_wishes(self._client))
+
     async def _keep_wishes(self, client: Client) -> None:
         """Asks a server that has begun anew for what the host wanted of the one before."""
-        self._watched.clear()
         try:
             if self._duties.log_level is not None and offers(client, "logging"):
                 await set_log_level(client, self._duties.log_level)
-            if self._duties.wanted_resources:
-                await watch_resources(client, self._duties.wanted_resources, self._watched)
+            async with self._watching:
+                self._watched.clear()
+                if self._duties.wanted_resources:
+                    await watch_resources(client, self._duties.wanted_resources, self._watched)
         except ToolError as error:
             self._warn(error.message)
 
@@ -315,6 +326,9 @@ class SupervisedServer:
         return expand_server(server, surroundings, path=path_of(self.name)), tuple(answers.values())
 
     async def _end_client(self) -> None:
+        if self._wishing is not None:
+            self._wishing.cancel()
+            self._wishing = None
         if self._client is not None:
             await self._client.close()
         if self._authorization is not None:
@@ -334,6 +348,7 @@ class SupervisedServer:
             authorization=self._authorization,
             on_tools=self._tools_listed,
             on_warning=self._warn,
+            on_new_session=self._session_renewed,
         )
 
     # Telling --------------------------------------------------------------------------------------------

@@ -16,6 +16,13 @@ class HttpStatusError(ToolError):
         self.status = status
 
 
+class UnreachableError(ToolError):
+    """Nobody answers where the server should be; it may be there later."""
+
+    def __init__(self, message: str, *, server: str) -> None:
+        super().__init__("mcpError", message, server=server)
+
+
 class SessionLostError(ToolError):
     """The server has forgotten the session that a request belonged to; another can be opened."""
 
@@ -33,6 +40,21 @@ class NeedsAuthorizationError(ToolError):
 def needs_authorization(error: SidecarError) -> bool:
     """Whether it is who we are that a server wants to know."""
     return error.data.get("needsAuth") is True
+
+
+def may_come(error: SidecarError) -> bool:
+    """Whether a server that failed so is perhaps only not there yet."""
+    match error:
+        case UnreachableError():
+            return True
+        case HttpStatusError(status=status):
+            return status in _NOT_THERE
+        case _:
+            return False
+
+
+_NOT_THERE = (502, 503, 504)
+"""What a gateway answers in place of a server that it cannot reach (RFC 9110, 15.6)."""
 
 
 class Outgoing(NamedTuple):

@@ -158,6 +158,7 @@ class McpHttpServer:
     `replies` says how requests are answered. `on_discover` answers `server/discover` where only "legacy" is
     spoken: a status and a body. `lost_status` is what a session that is not known gets. With `token`, requests
     need it. `faults` are the kinds of answers of the tool `fault`. `routes` are paths that stand for others.
+    `capabilities` are what it offers beside tools.
 
     A test may change on the way: `tools`; `rests`, what is sent after an event id; `rewrites`, paths that stand
     for `/mcp` with a header; `keeps_sessions`; `may_initialize`, without which the end of the handshake is not
@@ -179,6 +180,7 @@ class McpHttpServer:
         faults: dict[str, Play] | None = None,
         tools: Sequence[Json] = (*TOOLS, MIRRORED),
         routes: Mapping[str, str] = {},
+        capabilities: Json = {},  # noqa: B006  read only
     ) -> None:
         self.seen: list[Seen] = []
         self.connections = 0
@@ -204,6 +206,7 @@ class McpHttpServer:
         self._token = token
         self._faults = faults or {}
         self._routes = routes
+        self._capabilities = {"tools": {"listChanged": True}, **capabilities}
         self._numbers = itertools.count(1)
         self._serving: set[asyncio.Task[None]] = set()
         self._news = asyncio.Condition()
@@ -356,7 +359,7 @@ class McpHttpServer:
             headers["mcp_session_id"] = session
         value = {
             "protocolVersion": self._revision,
-            "capabilities": {"tools": {"listChanged": True}},
+            "capabilities": self._capabilities,
             "serverInfo": {"name": "harness", "version": "1"},
         }
         await self._reply(wire, result(seen.id, value), **headers)
@@ -419,7 +422,7 @@ class McpHttpServer:
                 await self._reply(wire, result(seen.id, {"resultType": "complete", **value}))
             case "tools/list":
                 await self._reply(wire, result(seen.id, {"tools": self.tools}))
-            case "ping":
+            case "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe":
                 await self._reply(wire, result(seen.id, {}))
             case "subscriptions/listen":
                 await self._listen(wire, seen)

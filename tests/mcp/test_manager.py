@@ -16,6 +16,7 @@ from sidecar.mcp.results import McpToolDefinition
 from sidecar.mcp.supervised import RestartPolicy
 from sidecar.protocol.errors import ToolError
 from sidecar.protocol.messages import ServerInfo
+from tests.harness.mcp_http_server import McpHttpServer
 from tests.harness.mcp_server import TOOLS, server_entry
 from tests.harness.processes import descendants, no_process_left
 
@@ -209,6 +210,35 @@ def test_waits_between_restarts_grow_and_differ() -> None:
         delays = {policy.delay_secs(deaths) for _ in range(50)}
         assert len(delays) > 1
         assert all(longest / 2 <= delay <= longest for delay in delays)
+
+
+async def test_a_server_over_http_that_is_away_at_its_start_is_used_when_it_is_there() -> None:
+    patient = RestartPolicy(tries=1000, first_delay_secs=0.01, longest_delay_secs=0.05)
+    async with McpHttpServer() as server, managing(restart=patient) as servers:
+        await server.stop()
+        info = await servers.manager.connect("s", server.entry())
+        assert info.status == "failed" and info.error is not None
+        assert "Connection refused" in info.error.message and "it is started again in" in info.error.message
+        assert await servers.manager.wait_started(BOUND_SECS) == (), "nobody waits for it"
+        await server.start()
+        await servers.until(lambda: servers.history("s")[-1] == "ready")
+        await servers.call("s", "echo", text="here")
+
+
+async def test_what_the_host_wished_of_a_server_is_told_again_in_a_new_session() -> None:
+    offered = {"logging": {}, "resources": {"subscribe": True}}
+    async with McpHttpServer(capabilities=offered) as server, managing() as servers:
+        await servers.manager.connect("s", server.entry())
+        await servers.manager.set_log_level("s", "error")
+        await servers.manager.watch_resources("s", ["doc://1", "doc://2"])
+        server.sessions.clear()
+        await servers.call("s", "echo", text="again")
+        assert (await server.received("logging/setLevel", 2)).params == {"level": "error"}
+        await server.received("resources/subscribe", 4)
+        assert [seen.params["uri"] for seen in server.all("resources/subscribe")] == ["doc://1", "doc://2"] * 2
+        await servers.manager.watch_resources("s", ["doc://2"])
+        assert [seen.params["uri"] for seen in server.all("resources/unsubscribe")] == ["doc://1"]
+    assert servers.warnings == []
 
 
 async def test_a_server_may_be_stopped_and_started_again() -> None:
