@@ -13,7 +13,8 @@ Execute = Callable[[ToolsExecuteParams], Awaitable[ToolsExecuteResult]]
 
 
 class HostTool(BaseTool):
-    """A tool of the host's, as it described it. Raises ValueError for a permission that does not exist.
+    """A tool of the host's, as it described it. Raises ValueError for arguments that are no object,
+    and for a permission that does not exist.
 
     `running` holds the contexts of calls by their id while the host works on them, so that whoever hears the
     host's `$/progress` can pass it on; tools of one host share it.
@@ -24,6 +25,9 @@ class HostTool(BaseTool):
     def __init__(
         self, tool: messages.HostTool, execute: Execute, running: dict[str, ToolContext] | None = None
     ) -> None:
+        kind = tool.input_schema.get("type", "object")
+        if "object" not in (kind if isinstance(kind, list) else [kind]):
+            raise ValueError(f'inputSchema.type must be "object", for arguments have names, and not {kind!r}')
         self.name = tool.name
         self.description = tool.description
         self.parameters = tool.input_schema

@@ -109,6 +109,20 @@ async def test_a_name_that_is_taken_joins_nothing(tmp_path: Path) -> None:
         assert await host.request("tools/unregister", {"names": ["read_file"]}) == {"unregistered": []}
 
 
+async def test_a_tool_whose_arguments_are_no_object_does_not_join() -> None:
+    def with_schema(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+        return {**WEATHER, "name": name, "inputSchema": schema}
+
+    async with sidecar({"builtinTools": False}) as host:
+        for schema in ({"type": "array"}, {"type": ["string", "null"]}):
+            with pytest.raises(RequestFailed) as failed:
+                await host.request("tools/register", {"tools": [WEATHER, with_schema("odd", schema)]})
+            assert (failed.value.code, failed.value.data["path"]) == (-32602, "params.tools[1]")
+            assert 'inputSchema.type must be "object"' in failed.value.message
+        tools = [with_schema("nullable", {"type": ["object", "null"]}), with_schema("bare", {})]
+        assert await host.request("tools/register", {"tools": tools}) == {"registered": ["nullable", "bare"]}
+
+
 async def test_tools_are_listed_by_selector_and_page() -> None:
     tools = [{**WEATHER, "name": f"t{n}", "tags": ["even" if n % 2 == 0 else "odd"]} for n in range(5)]
     async with ScriptedModel() as model, sidecar(options(model)) as host:
