@@ -7,6 +7,7 @@ user's is touched: each process works in a folder of its own, with its own homes
 import asyncio
 import json
 import os
+import sys
 import tempfile
 import time
 from collections import deque
@@ -15,14 +16,15 @@ from pathlib import Path
 
 from attrs import define, field
 
+from sidecar.conformance.bystanders import HostInPlace
 from sidecar.conformance.playing import Player, runs_here
 from sidecar.conformance.question_watches import QUESTION_WATCHES
 from sidecar.conformance.report import Report
 from sidecar.conformance.rules import Evidence
 from sidecar.conformance.run_watches import RUN_WATCHES
 from sidecar.conformance.shapes import protocol_version
-from sidecar.conformance.subject import GRACE_SECS, Subject
-from sidecar.conformance.transcripts import Conversation, Expect, Kit, Send
+from sidecar.conformance.subject import GRACE_SECS, CannotStartError, Subject
+from sidecar.conformance.transcripts import Conversation, Expect, Kit, Send, Stop
 from sidecar.conformance.watches import WIRE_WATCHES, Watch, Watches
 from sidecar.protocol.values import JsonObject
 
@@ -46,6 +48,8 @@ WATCHES: Mapping[str, type[Watch]] = {
 }
 """By the name that a rule has under `watch`."""
 
+MCP_SERVER = Path(__file__).with_name("mcp_server.py")
+
 HANDSHAKE = "handshake"
 """The conversation that comes first and alone: what does not shake hands is not tried further."""
 
@@ -58,11 +62,13 @@ async def judge_server(
     `bound_secs` limits each wait for a frame that names no limit of its own, `limit_secs` the whole.
     """
     began = time.monotonic()
-    judge = _Judge(tuple(command), kit, bound_secs)
+    judge = _Judge(_from_here(command), kit, bound_secs)
     try:
         async with asyncio.timeout(limit_secs):
             await judge.judge()
-    except TimeoutError:
+    except* CannotStartError as errors:
+        raise errors.exceptions[0] from None
+    except* TimeoutError:
         judge.notes.append(f"it took longer than {limit_secs:g} s, and was stopped")
     return Report(
         half="server",
@@ -72,6 +78,12 @@ async def judge_server(
         elapsed_secs=time.monotonic() - began,
         notes=tuple(judge.notes),
     )
+
+
+def _from_here(command: Sequence[str]) -> tuple[str, ...]:
+    """The command as it can be run in another folder."""
+    program, *words = command
+    return (str(Path(program).absolute()) if Path(program).parent != Path() else program, *words)
 
 
 @define
@@ -109,7 +121,7 @@ class _Judge:
         """Plays conversations with the same start; whether the last of them could be played to its end."""
         waiting, failed_starts, troubles = deque(conversations), 0, 0
         while waiting and failed_starts < MOST_STARTS and troubles < MOST_TROUBLES:
-            async with _Place(self) as place:
+            async with _Place(self, needs_host=_has_the_host_die(waiting[0])) as place:
                 if not await place.shake_hands(waiting[0]):
                     failed_starts += 1
                     continue
@@ -130,25 +142,29 @@ class _Judge:
 class _Place:
     """One process in folders of its own, for the time of a block."""
 
-    def __init__(self, judge: _Judge) -> None:
+    def __init__(self, judge: _Judge, *, needs_host: bool) -> None:
         self._judge = judge
+        self._needs_host = needs_host
+        self._host: HostInPlace | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
 
     async def __aenter__(self) -> "_Place":
         try:
             folder, workspace = _furnished(self._folder.name)
             env = {name: str(folder / name.lower()) for name in _HOMES}
+            self._host = await HostInPlace.start() if self._needs_host else None
             self._subject = await Subject.start(self._judge.command, cwd=workspace, env=env)
         except BaseException:
-            self._folder.cleanup()
+            await self._tidy()
             raise
         by_rule = {rule.id: WATCHES[rule.watch]() for rule in self._judge.kit.rules if rule.watch}
         self.player = Player(
             subject=self._subject,
             evidence=self._judge.evidence,
             watches=Watches(by_rule),
-            given=_given(folder, workspace),
+            given=_given(folder, workspace, self._host),
             bound_secs=self._judge.bound_secs,
+            host=self._host,
         )
         return self
 
@@ -157,7 +173,12 @@ class _Place:
         try:
             await self._subject.end(BROKEN_GRACE_SECS if is_broken else GRACE_SECS)
         finally:
-            self._folder.cleanup()
+            await self._tidy()
+
+    async def _tidy(self) -> None:
+        self._folder.cleanup()
+        if self._host is not None:
+            await self._host.die()
 
     async def shake_hands(self, conversation: Conversation) -> bool:
         """Initializes it as the conversation's `start` says, if that says so at all."""
@@ -189,7 +210,11 @@ def _furnished(name: str) -> tuple[Path, Path]:
     return folder, workspace
 
 
-def _given(folder: Path, workspace: Path) -> JsonObject:
+def _has_the_host_die(conversation: Conversation) -> bool:
+    return any(isinstance(step, Stop) and step.how == "hostDies" for step in conversation.steps)
+
+
+def _given(folder: Path, workspace: Path, host: HostInPlace | None) -> JsonObject:
     """The names that transcripts may use from the start."""
     return {
         "workspace": str(workspace),
@@ -197,6 +222,9 @@ def _given(folder: Path, workspace: Path) -> JsonObject:
         "folder": str(folder),
         "pid": os.getpid(),
         "nowhere": str(folder / "nowhere"),
+        "python": sys.executable,
+        "mcpServer": str(MCP_SERVER),
+        **({"hostPid": host.pid} if host else {}),
     }
 
 

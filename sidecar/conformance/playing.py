@@ -1,5 +1,6 @@
 """Plays conversations with a process and gathers what they show. Knows neither half of the kit."""
 
+import asyncio
 import os
 import time
 from collections.abc import Mapping
@@ -7,6 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
+from sidecar.conformance.bystanders import HostInPlace, is_gone_within
 from sidecar.conformance.frames import as_body, framed
 from sidecar.conformance.matching import (
     ABSENT,
@@ -27,6 +29,7 @@ from sidecar.conformance.transcripts import (
     Count,
     Exit,
     Expect,
+    Gone,
     Joined,
     Order,
     Reading,
@@ -34,6 +37,7 @@ from sidecar.conformance.transcripts import (
     SendBytes,
     Step,
     Stop,
+    Wait,
     rule_of,
 )
 from sidecar.conformance.watches import Watches
@@ -54,6 +58,7 @@ class Player:
     """Plays conversations with one process, one after the other.
 
     `given` are the names that are known from the start, `bound_secs` limits each wait that names no limit.
+    `host` is there where a conversation has the host's process die.
     """
 
     subject: Subject
@@ -61,6 +66,7 @@ class Player:
     watches: Watches
     given: Mapping[str, Any]
     bound_secs: float
+    host: HostInPlace | None = None
     trouble: str | None = None
     """Why the last conversation was not played to its end."""
     _conversation: str = ""
@@ -180,10 +186,13 @@ class Player:
             case Check():
                 return mismatch(step.matches, fill(step.value, self._names), self._names)
             case Stop():
-                self._was_stopped = True
-                self.subject.close_input() if step.how == "closeInput" else self.subject.terminate()
+                await self._stop(step)
             case Exit():
                 return await self._exit(step)
+            case Gone():
+                return await self._gone(step)
+            case Wait():
+                await asyncio.sleep(step.for_ms / 1000)
             case Reading():
                 self.subject.read_on(step.on)
         return None
@@ -281,6 +290,21 @@ class Player:
             if not any(self._is_like(pattern, frame) for frame in frames):
                 return f"frame {number} of the order is not there, or not after the one before: {shown(pattern)}"
         return None
+
+    async def _stop(self, step: Stop) -> None:
+        self._was_stopped = True
+        if step.how == "closeInput":
+            self.subject.close_input()
+        elif step.how == "terminate":
+            self.subject.terminate()
+        elif self.host is not None:
+            await self.host.die()
+
+    async def _gone(self, step: Gone) -> str | None:
+        pids = fill(step.pids, self._names)
+        gone = await asyncio.gather(*(is_gone_within(pid, step.within_ms / 1000) for pid in pids))
+        left = [pid for pid, is_gone in zip(pids, gone, strict=True) if not is_gone]
+        return f"of the processes {shown(pids)} there are still {shown(left)}" if left else None
 
     async def _exit(self, step: Exit) -> str | None:
         self._was_stopped = True

@@ -90,7 +90,10 @@ class Check:
 
 @frozen(kw_only=True)
 class Stop:
-    """Ends what is judged from outside: `closeInput`, or `terminate` (SIGTERM; passed over on Windows)."""
+    """Ends what is judged from outside: `closeInput`, `terminate` (SIGTERM; passed over on Windows), or `hostDies`.
+
+    With the last the process ends whose number is known as `hostPid`; the pipes stay open.
+    """
 
     how: str
 
@@ -105,13 +108,29 @@ class Exit:
 
 
 @frozen(kw_only=True)
+class Gone:
+    """The processes with these numbers have ended within a time, in milliseconds."""
+
+    pids: Any
+    within_ms: int
+    rule: str | None = None
+
+
+@frozen(kw_only=True)
+class Wait:
+    """Does nothing for so long."""
+
+    for_ms: int
+
+
+@frozen(kw_only=True)
 class Reading:
     """Stops reading what the other side writes, or begins again."""
 
     on: bool
 
 
-Step = Send | SendBytes | Expect | Count | Order | Joined | Check | Stop | Exit | Reading | HostStep
+Step = Send | SendBytes | Expect | Count | Order | Joined | Check | Stop | Exit | Gone | Wait | Reading | HostStep
 
 
 @frozen(kw_only=True)
@@ -280,6 +299,10 @@ _STEPS: Mapping[str, Callable[[Reader], Step]] = {
     "exit": lambda known: Exit(
         status=known.need("exit"), within_ms=known.need("withinMs"), rule=known.get("rule")
     ),
+    "gone": lambda known: Gone(
+        pids=known.need("gone"), within_ms=known.need("withinMs"), rule=known.get("rule")
+    ),
+    "waitMs": lambda known: Wait(for_ms=known.need("waitMs")),
     "reading": lambda known: Reading(on=known.need("reading")),
     **HOST_WORDS,
 }

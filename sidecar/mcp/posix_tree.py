@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +122,14 @@ class Watchdog:
     """
 
     def __init__(self) -> None:
-        self._mark = os.urandom(8).hex()
         self._numbers = itertools.count(1)
         self._groups: dict[str, int | None] = {}
         self._shell: subprocess.Popen[bytes] | None = None
+
+    @cached_property
+    def _mark(self) -> str:
+        """This process' own; made at its first use, so that those forked before have others."""
+        return os.urandom(8).hex()
 
     def next_mark(self) -> str:
         """A mark for one tree, which holds this process' own."""

@@ -1,5 +1,7 @@
 """TWINS: for each rule of servers one wrong sidecar, which breaks this rule and no other."""
 
+import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -108,9 +110,13 @@ def _ends(frame: Json, wire: Wire) -> Frames:
     return frame, Gone(0)
 
 
-def _lingers() -> Twin:
+ALWAYS_THERE = 4 if os.name == "nt" else 1
+"""The number of a process that never ends."""
+
+
+def _lingers(at: str) -> Twin:
     def lingering(wire: Wire, code: int) -> int:
-        if wire.at == "end-of-stdin-in-a-run":
+        if wire.at == at:
             threading.Event().wait(LINGERS_SECS)
         return code
 
@@ -147,6 +153,27 @@ def _says(text: str) -> Callable[[Json, Wire], bool]:
 
 def _offered(is_meant: Callable[[int], bool]) -> Callable[[Json, Wire], bool]:
     return lambda frame, wire: is_meant(len(frame["params"]["tools"]))
+
+
+def _adds(count: int) -> Callable[[Json, Wire], bool]:
+    return lambda frame, wire: len(frame["params"]["added"]) >= count
+
+
+def _each(**changed: Any) -> Callable[[Any], Any]:
+    """In a list of objects, each is otherwise."""
+    return lambda objects: [{**each, **changed} for each in objects]
+
+
+def _inside(**changed: Any) -> Callable[[Any], Any]:
+    """In a text that is a JSON object, some fields are otherwise."""
+    return lambda text: json.dumps({**json.loads(text), **changed})
+
+
+def _other_words(at: str, old: str, new: str) -> Twin:
+    """The same other words in the deltas of a run and in the message of its answer."""
+    return together(
+        [event(at, "assistantTextDelta", texts(old, new)), answer(f"{at}/submit", texts(old, new))]
+    )
 
 
 def _server(name: str, **changed: Any) -> Callable[[Any], Any]:
@@ -297,7 +324,7 @@ HANDSHAKE: dict[str, Twin] = {
     "S041": status(lambda wire: wire.at == "end-of-stdin-after-shutdown", 1),
     "S042": status(lambda wire: wire.at == "terminated", 0),
     "S043": _held_until_after(_is_answer("shutdown-in-a-run/submit"), _is_answer("shutdown-in-a-run/bye")),
-    "S044": _lingers(),
+    "S044": _lingers("end-of-stdin-in-a-run"),
 }
 
 FRAMES: dict[str, Twin] = {
@@ -574,6 +601,56 @@ SERVERS: dict[str, Twin] = {
     "S252": answer("connect/invalid", put("result.error.kind", "other")),
 }
 
+WORKING_SERVERS: dict[str, Twin] = {
+    "S279": answer("working-server/connect", cut("result.protocolVersion")),
+    "S280": asks(
+        "working-server", "mcp/statusChanged", put("params.status", "ready"), when=_field("params.status", "starting")
+    ),
+    "S281": asks(
+        "working-server", "tools/changed", put("params.added", lambda names: ["other"] * len(names)), when=_adds(7)
+    ),
+    "S282": answer("working-server/list", put("result.tools", _each(kind="custom"))),
+    "S283": answer("working-server/list", put("result.tools", _each(requiredPermissions=[]))),
+    "S284": answer("working-server/echo", put("result.content.0.text", "another")),
+    "S285": answer("working-server/fail", put("result.result", {"ok": True})),
+    "S286": answer("working-server/read", put("result.contents.0.text", "another")),
+    "S287": answer("working-server/look", put("result.content.0.text", _inside(variables=["PATH"]))),
+    "S288": asks(
+        "working-server",
+        "tools/changed",
+        put("params.added", ["another"]),
+        when=_field("params.added", ["kit-works__grown"]),
+    ),
+    "S289": answer("working-server/echo-gone", fails()),
+    "S290": asks("server-in-a-run", "model/complete", texts("said by the server", "unsaid"), when=_with_results),
+    "S291": event(
+        "server-in-a-run",
+        "toolExecutionCompleted",
+        put("event.errorKind", "other"),
+        when=_of_tool("kit-runs__fail"),
+    ),
+    "S292": event("server-is-cancelled", "toolExecutionProgress", put("event.total", 3)),
+    "S293": answer("server-is-cancelled/look", put("result.content.0.text", _inside(cancelled=0))),
+    "S294": answer("server-asks/call", put("result.content.0.text", "{}")),
+    "S295": answer("server-ends/crash", fails()),
+    "S296": asks(
+        "server-ends/crash", "mcp/statusChanged", put("params.status", "stopped"), when=_field("params.status", "ready")
+    ),
+    "S297": answer("server-is-silent/wait", fails()),
+}
+
+SLOW_AND_GONE: dict[str, Twin] = {
+    "S298": _other_words("slow-host", " and done", " and more"),
+    "S299": event("slow-host", "toolExecutionProgress", put("params.event", ARBITRARY_EVENT)),
+    "S300": answer("slow-host/meanwhile", fails()),
+    "S301": _lingers("end-of-stdin-with-all-open"),
+    "S302": answer(
+        "end-of-stdin-with-all-open/look",
+        put("result.content.0.text", _inside(pids=[ALWAYS_THERE, ALWAYS_THERE])),
+    ),
+    "S303": _lingers("host-dies"),
+}
+
 SESSIONS: dict[str, Twin] = {
     "S253": answer("create-and-list/get", put("result.title", "another")),
     "S254": asks("create-and-list/create", "session/changed", put("params.change", "updated")),
@@ -617,6 +694,8 @@ TWINS: dict[str, Twin] = {
     **APPROVALS,
     **SERVERS,
     **SESSIONS,
+    **WORKING_SERVERS,
+    **SLOW_AND_GONE,
 }
 
 WATCHED_IN: dict[str, tuple[str, ...]] = {
