@@ -35,6 +35,8 @@ class HostProcess:
     said: deque[str] = field(factory=lambda: deque(maxlen=STDERR_LINES))
     """The last that it wrote to stderr."""
     has_ended: bool = False
+    was_killed: bool = False
+    """Whether its end is ours."""
     _tasks: list[asyncio.Task[None]] = field(factory=list)
 
     @classmethod
@@ -71,6 +73,12 @@ class HostProcess:
     def last_words(self) -> str:
         """For a failure: what it said last on stderr."""
         return f"; it said: {' / '.join(self.said)}" if self.said else ""
+
+    def kill_alone(self) -> None:
+        """Ends it by force, and nothing that it started."""
+        self.was_killed = True
+        with suppress(ProcessLookupError):
+            self.process.kill()
 
     async def end(self) -> None:
         """Ends it and what it started, by force where it still runs."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from sidecar.conformance.reading import Reader
+from sidecar.conformance.reading import Reader, TranscriptError
 from sidecar.protocol.values import JsonObject
 
 
@@ -129,6 +129,11 @@ class Die(HostStep):
 
 
 @frozen(kw_only=True)
+class Kill(HostStep):
+    """The process of the host is ended by force, and nothing else with it."""
+
+
+@frozen(kw_only=True)
 class Lost(HostStep):
     """The host closes the sidecar's stdin (`input`), or ends its process by force (`process`)."""
 
@@ -193,6 +198,12 @@ def _wire(known: Reader) -> HostStep:
     )
 
 
+def _kill(known: Reader) -> HostStep:
+    if (what := known.need("kill")) != "host":
+        raise TranscriptError(f"{known.place}: kill {what}, which can be host alone")
+    return Kill()
+
+
 def _silence(known: Reader) -> HostStep:
     but = tuple(known.get("but", []))
     return Silence(for_ms=known.need("silenceMs"), but=but, rule=known.get("rule"))
@@ -211,6 +222,7 @@ WORDS: Mapping[str, Callable[[Reader], HostStep]] = {
     "wire": _wire,
     "stderr": lambda known: Stderr(text=known.need("stderr"), times=known.get("times", 1)),
     "die": lambda known: Die(status=known.need("die"), unfinished=known.get("unfinished")),
+    "kill": _kill,
     "lost": lambda known: Lost(what=known.need("lost"), within_ms=known.get("withinMs"), rule=known.get("rule")),
 }
 """The words that make a step what it is; each reads its own fields."""

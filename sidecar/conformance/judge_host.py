@@ -18,6 +18,7 @@ from sidecar.conformance.host_steps import (
     Die,
     Finish,
     HostStep,
+    Kill,
     Lost,
     Printed,
     Silence,
@@ -183,7 +184,9 @@ class _Play:
     # Watches -----------------------------------------------------------------------------------------------
 
     async def _watch_the_end(self) -> None:
-        """After its last run a host ends the sidecar and then itself."""
+        """After its last run a host ends the sidecar and then itself, unless it was killed before."""
+        if self.host.was_killed:
+            return
         with suppress(_NothingCameError, _UnsupportedError):
             await self._until(lambda: self.host.has_ended or None, "the host's end", START_BOUNDS * self.bound_ms)
         self.sidecar.seen.add("status")
@@ -249,6 +252,8 @@ class _Play:
                 if unfinished is not None:
                     self.sidecar.cut_off(unfinished)
                 self._order(exit=status)
+            case Kill():
+                self.host.kill_alone()
             case _:
                 return await self._wait_for(step)
         return None

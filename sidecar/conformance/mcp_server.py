@@ -3,8 +3,8 @@
     python -I -S mcp_server.py [stubborn]
 
 It speaks MCP 2025-11-25 over stdin and stdout, and refuses `server/discover` as servers do that have a handshake.
-`stubborn`: it heeds neither the end of its stdin nor SIGTERM, and starts a process of its own; both end by themselves
-after LONGEST_LIFE_SECS. What each tool does is in `TOOLS`. Nothing but the standard library is imported.
+`stubborn`: it heeds neither the end of its stdin nor SIGTERM, and starts a process of its own; both end by
+themselves after LONGEST_LIFE_SECS. What each tool does is in `TOOLS`. Nothing but the standard library is imported.
 """
 
 import json
@@ -114,12 +114,15 @@ TOOLS: Mapping[str, JsonObject] = {
     "echo": {"description": "Gives back the text", "inputSchema": TEXT_SCHEMA},
     "fail": {"description": "Answers with an error", "inputSchema": {"type": "object"}},
     "look": {
-        "description": "Tells what the server knows: its processes, its variables, how often it was told of a cancel",
+        "description": "Tells what the server knows: its processes, its variables, how many calls were cancelled",
         "inputSchema": {"type": "object"},
         "annotations": {"readOnlyHint": True},
     },
     "wait": {"description": "Reports once, and does not return", "inputSchema": {"type": "object"}},
-    "ask": {"description": "Asks the person for a colour and gives back the answer", "inputSchema": {"type": "object"}},
+    "ask": {
+        "description": "Asks the person for a colour and gives back the answer",
+        "inputSchema": {"type": "object"},
+    },
     "grow": {"description": "Adds the tool `grown`", "inputSchema": {"type": "object"}},
     "crash": {"description": "Ends the server", "inputSchema": {"type": "object"}},
 }

@@ -90,7 +90,7 @@ class Check:
 
 @frozen(kw_only=True)
 class Stop:
-    """Ends what is judged from outside: `closeInput`, `terminate` (SIGTERM; passed over on Windows), or `hostDies`.
+    """Ends what is judged from outside: `closeInput`, `terminate` (SIGTERM; passed over on Windows), `hostDies`.
 
     With the last the process ends whose number is known as `hostPid`; the pipes stay open.
     """
@@ -299,9 +299,7 @@ _STEPS: Mapping[str, Callable[[Reader], Step]] = {
     "exit": lambda known: Exit(
         status=known.need("exit"), within_ms=known.need("withinMs"), rule=known.get("rule")
     ),
-    "gone": lambda known: Gone(
-        pids=known.need("gone"), within_ms=known.need("withinMs"), rule=known.get("rule")
-    ),
+    "gone": lambda known: Gone(pids=known.need("gone"), within_ms=known.need("withinMs"), rule=known.get("rule")),
     "waitMs": lambda known: Wait(for_ms=known.need("waitMs")),
     "reading": lambda known: Reading(on=known.need("reading")),
     **HOST_WORDS,

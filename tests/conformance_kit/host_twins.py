@@ -97,6 +97,12 @@ TWINS: dict[str, str] = {
     "H089": "acts-on-half",
     "H090": "asks-nothing",
     "H091": "shows-again",
+    "H092": "deaf-after-shutdown",
+    "H093": "leaves-refused",
+    "H094": "waits-for-ever",
+    "H095": "pipe-held",
+    "H096": "deaf-model",
+    "H097": "needs-answer",
 }
 """The fault for each rule."""
 

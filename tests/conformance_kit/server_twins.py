@@ -171,9 +171,7 @@ def _inside(**changed: Any) -> Callable[[Any], Any]:
 
 def _other_words(at: str, old: str, new: str) -> Twin:
     """The same other words in the deltas of a run and in the message of its answer."""
-    return together(
-        [event(at, "assistantTextDelta", texts(old, new)), answer(f"{at}/submit", texts(old, new))]
-    )
+    return together([event(at, "assistantTextDelta", texts(old, new)), answer(f"{at}/submit", texts(old, new))])
 
 
 def _server(name: str, **changed: Any) -> Callable[[Any], Any]:
@@ -604,7 +602,10 @@ SERVERS: dict[str, Twin] = {
 WORKING_SERVERS: dict[str, Twin] = {
     "S279": answer("working-server/connect", cut("result.protocolVersion")),
     "S280": asks(
-        "working-server", "mcp/statusChanged", put("params.status", "ready"), when=_field("params.status", "starting")
+        "working-server",
+        "mcp/statusChanged",
+        put("params.status", "ready"),
+        when=_field("params.status", "starting"),
     ),
     "S281": asks(
         "working-server", "tools/changed", put("params.added", lambda names: ["other"] * len(names)), when=_adds(7)
@@ -634,7 +635,10 @@ WORKING_SERVERS: dict[str, Twin] = {
     "S294": answer("server-asks/call", put("result.content.0.text", "{}")),
     "S295": answer("server-ends/crash", fails()),
     "S296": asks(
-        "server-ends/crash", "mcp/statusChanged", put("params.status", "stopped"), when=_field("params.status", "ready")
+        "server-ends/crash",
+        "mcp/statusChanged",
+        put("params.status", "stopped"),
+        when=_field("params.status", "ready"),
     ),
     "S297": answer("server-is-silent/wait", fails()),
 }

@@ -10,11 +10,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from sidecar.conformance.judge_host import judge_host
 from sidecar.conformance.report import Report
@@ -40,7 +40,7 @@ def neovim() -> list[str]:
     return [str(NVIM), "--headless", "-u", "NONE", *plugin, "-l", str(DRIVERS / "neovim.lua")]
 
 
-NOT_IN_NEOVIM = {"H035", "H067", *(f"H{number:03}" for number in range(72, 81))}
+NOT_IN_NEOVIM = {"H035", "H067", *(f"H{number:03}" for number in range(72, 81)), "H096"}
 """It offers no tools and lends no models, and for `vim.ui` declining is the same as closing."""
 
 
@@ -99,6 +99,18 @@ async def test_what_a_host_says_that_it_cannot_do_is_skipped() -> None:
     report = await judge_host(command, named(KIT, "steer"))
     (verdict,) = [each for each in report.verdicts if each.rule.id == "H054"]
     assert (verdict.outcome, verdict.reason) == (Outcome.SKIPPED, "the host does not support steering")
+
+
+@pytest.mark.parametrize("command", [twin, python_client])
+async def test_a_scenario_with_a_field_that_a_host_does_not_know_is_skipped(
+    command: Callable[[], list[str]],
+) -> None:
+    kit = named(KIT, "lent-model")
+    (conversation,) = kit.conversations
+    scenario = {**conversation.start["scenario"], "later": 1, "model": {"deltas": ["It"], "mood": "blue"}}
+    later = evolve(kit, conversations=(evolve(conversation, start={"scenario": scenario}),))
+    (verdict,) = [each for each in (await judge_host(command(), later)).verdicts if each.rule.id == "H079"]
+    assert (verdict.outcome, verdict.reason) == (Outcome.SKIPPED, "the host does not support later, model.mood")
 
 
 @pytest.mark.parametrize(

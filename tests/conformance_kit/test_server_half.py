@@ -127,6 +127,7 @@ def test_the_command_judges_and_reports_in_three_forms(tmp_path: Path) -> None:
     [
         ((), "say what to judge"),
         (("--server", "/no/such/sidecar"), "cannot start '/no/such/sidecar'"),
+        (("--server", "./no-such-sidecar", "--rule", "S038"), "no-such-sidecar'"),
         (("--server", "x 'y"), "--server: No closing quotation"),
         (("--server", " "), "the command is empty"),
         (("--server", "x", "--rule", "S999"), "there is no rule S999"),

@@ -21,6 +21,19 @@ SCENARIO = json.loads(os.environ["AGENT_SIDECAR_SCENARIO"])
 FAULT = sys.argv[1] if len(sys.argv) > 1 else None
 
 EXIT_SECS = 1.0
+START_SECS = 30.0
+KNOWN_FIELDS = {
+    "prompts": {},
+    "then": {},
+    "approve": {},
+    "input": {"action", "content"},
+    "tool": {"name", "description", "inputSchema", "reports", "fails", "waits"},
+    "model": {"deltas", "waits"},
+    "cancel": {},
+    "steer": {},
+    "resume": {},
+    "startSecs": {},
+}
 KNOWN_EVENTS = {
     "runStarted": {"model", "prompt"},
     "assistantTextDelta": {"text"},
@@ -37,6 +50,19 @@ KNOWN_EVENTS = {
     "runCompleted": None,
 }
 KIND_OF_CODE = {-31020: "modelError"}
+
+
+def unknown_fields() -> list[str]:
+    """What the scenario asks for that this host has never heard of."""
+    outer = [name for name in SCENARIO if name not in KNOWN_FIELDS]
+    inner = [
+        f"{name}.{field}"
+        for name, fields in KNOWN_FIELDS.items()
+        if fields and name in SCENARIO
+        for field in SCENARIO[name]
+        if field not in fields
+    ]
+    return outer + inner
 
 
 def wrong(fault: str) -> bool:
@@ -106,6 +132,7 @@ class Sidecar:
         self.writing = threading.Lock()
         self.stderr = b""
         self.lost = False
+        self.said_goodbye = False
         self.buffer = b""
         self.wanted = 0
         self.drain = threading.Thread(target=self.read_stderr, daemon=True)
@@ -140,7 +167,9 @@ class Sidecar:
 
     def request(self, method: str, params: JsonObject) -> Any:
         answer = self.ask(method, params)
-        answer.come.wait()
+        limited = method == "initialize" and not wrong("waits-for-ever")
+        if not answer.come.wait(SCENARIO.get("startSecs", START_SECS) if limited else None):
+            raise LostError(f"no answer to {method}")
         if "lost" in answer.frame:
             if wrong("hangs-at-start") and method == "initialize":
                 threading.Event().wait()
@@ -217,7 +246,7 @@ class Sidecar:
         if question is None:
             return
         deaf = {"agent/requestApproval": "deaf-to-withdrawal", "agent/requestInput": "deaf-input"}
-        deaf["tools/execute"] = "deaf-tool"
+        deaf |= {"tools/execute": "deaf-tool", "model/complete": "deaf-model"}
         if wrong(deaf.get(question.method, "-")):
             return
         if wrong("withdraws-all"):
@@ -226,6 +255,8 @@ class Sidecar:
         question.over.set()
 
     def take_question(self, message: JsonObject) -> None:
+        if wrong("deaf-after-shutdown") and self.said_goodbye:
+            return
         question = Question(message)
         self.questions[question.id] = question
         waits = "waits" in SCENARIO.get("tool", {})
@@ -266,16 +297,21 @@ class Sidecar:
     def end(self) -> None:
         if self.lost:
             return
+        self.said_goodbye = True
         if not wrong("no-shutdown"):
             answer = self.ask("shutdown", {})
             if not wrong("hasty-exit"):
                 answer.come.wait(5)
         self.write({"method": "exit"})
-        assert self.process.stdin
         if wrong("stdin-left-open"):
             self.gone_within(11)
+        self.close(by_force=not wrong("no-force"))
+
+    def close(self, *, by_force: bool) -> None:
+        """Closes its stdin, and ends it where that is not enough."""
+        assert self.process.stdin
         self.process.stdin.close()
-        if not self.gone_within(EXIT_SECS) and not wrong("no-force"):
+        if not self.gone_within(EXIT_SECS) and by_force:
             self.process.kill()
 
     def gone_within(self, secs: float) -> bool:
@@ -284,6 +320,15 @@ class Sidecar:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+
+def hold_open(sidecar: "subprocess.Popen[bytes]") -> None:
+    """Another process has the pipe to the sidecar, too."""
+    assert sidecar.stdin
+    sleep = (sys.executable, "-I", "-S", "-c", "import time; time.sleep(20)")
+    subprocess.Popen(
+        sleep, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(sidecar.stdin.fileno(),)
+    )
 
 
 def content_length(header: bytes) -> int:
@@ -308,7 +353,10 @@ class Host:
         self.sidecar: Sidecar | None = None
 
     def play(self) -> None:
-        prompts, rest = SCENARIO.get("prompts", []), SCENARIO.get("then", [])
+        if unknown := unknown_fields():
+            self.print({"unsupported": ", ".join(unknown)})
+            return
+        prompts, rest = SCENARIO["prompts"], SCENARIO.get("then", [])
         try:
             self.sidecar = self.start()
         except LostError as error:
@@ -330,6 +378,16 @@ class Host:
 
     def start(self) -> Sidecar:
         sidecar = Sidecar(self)
+        if wrong("pipe-held"):
+            hold_open(sidecar.process)
+        try:
+            self.shake_hands(sidecar)
+        except LostError:
+            sidecar.close(by_force=not wrong("leaves-refused"))
+            raise
+        return sidecar
+
+    def shake_hands(self, sidecar: Sidecar) -> None:
         can: JsonObject = {"approvals": True, "input": True, "hostTools": True, "hostModel": True}
         if wrong("odd-capabilities"):
             can["approvals"] = "yes"
@@ -350,7 +408,6 @@ class Host:
             sidecar.write({"method": "initialized", "params": {}})
         if wrong("impatient-start") and time.monotonic() - began > 1:
             raise LostError("it took too long")
-        return sidecar
 
     def be_eager(self, sidecar: Sidecar) -> None:
         if not self.is_greeted:
@@ -534,6 +591,8 @@ class Host:
 
     def after_loss(self, run: Run) -> tuple[str, JsonObject | None]:
         assert self.sidecar
+        if run.completed and not wrong("needs-answer"):
+            return self.completed(run)
         how = self.sidecar.how_it_ended()
         if not SCENARIO.get("resume"):
             return ("stop", None) if wrong("loss-is-stop") else ("error", {"message": how})
@@ -650,10 +709,13 @@ class Host:
         return {"result": {"ok": True, "data": data}}
 
     def complete(self, question: Question, sidecar: Sidecar) -> JsonObject:
-        deltas = SCENARIO["model"]["deltas"]
+        deltas, waits = SCENARIO["model"]["deltas"], SCENARIO["model"].get("waits")
         request_id = "another" if wrong("deltas-elsewhere") else question.params["requestId"]
         for text in deltas:
             sidecar.write({"method": "model/delta", "params": {"requestId": request_id, "text": text}})
+        if waits:
+            question.over.wait()
+            return {"error": {"code": -32800, "message": "withdrawn"}}
         content = deltas[-1] if wrong("last-delta-alone") else "".join(deltas)
         return {"result": {"message": {"role": "assistant", "content": content}}}
 

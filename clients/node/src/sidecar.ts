@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
 
 import { timerMs } from "./conversation.js";
-import { ClientError, NoAnswer, RunCancelled } from "./errors.js";
+import { ClientError, NoAnswer, RequestFailed, RunCancelled } from "./errors.js";
 import { describedBy, type ServerDescription } from "./handshake.js";
 import { Link, type LinkUser } from "./link.js";
 import type {
@@ -255,7 +255,9 @@ export class Sidecar implements AsyncDisposable {
     try {
       await work(watch.signal);
     } catch (error) {
-      run.fail(error instanceof ClientError ? error : new ClientError(String(error)));
+      // Its last event came, and no answer after it: the event says how it ended.
+      if (run.completed && !(error instanceof RequestFailed)) run.endByEvent(run.completed);
+      else run.fail(error instanceof ClientError ? error : new ClientError(String(error)));
     } finally {
       watch.stop();
       this.#runs.delete(run.runId);

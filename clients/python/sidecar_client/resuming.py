@@ -1,6 +1,6 @@
 """Runs whose events were missed: what `session/events` has of them, and what still comes."""
 
-from sidecar_client.errors import REQUEST_CANCELLED, ClientError
+from sidecar_client.errors import REQUEST_CANCELLED, ClientError, failure_of
 from sidecar_client.frames import JsonObject
 from sidecar_client.runs import Ask, Run
 
@@ -22,6 +22,12 @@ async def catch_up(run: Run, ask: Ask) -> None:
 async def _is_running(run: Run, ask: Ask) -> bool:
     runs = (await ask("session/get", {"sessionId": run.session_id}))["runs"]
     return any(each["runId"] == run.run_id and each["status"] == "running" for each in runs)
+
+
+def told_end(run: Run) -> JsonObject | ClientError:
+    """How a run ended whose last event came, and no answer after it."""
+    answer = answer_of(run, run.completed or {})
+    return failure_of(answer["error"]) if "error" in answer else answer["result"]
 
 
 def answer_of(run: Run, completed: JsonObject) -> JsonObject:

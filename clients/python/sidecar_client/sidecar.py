@@ -12,12 +12,12 @@ from typing import Any, TypedDict, Unpack
 
 from sidecar_client.callbacks import call, guarded
 from sidecar_client.connection import Answerer, Connection, Question
-from sidecar_client.errors import ClientError, NoAnswer
+from sidecar_client.errors import BrokenStream, ClientError, NoAnswer, SidecarExited
 from sidecar_client.frames import JsonObject
 from sidecar_client.handshake import described_by, initialize_params
 from sidecar_client.models import ModelCall, as_completion
 from sidecar_client.process import SidecarProcess
-from sidecar_client.resuming import answer_of, catch_up
+from sidecar_client.resuming import answer_of, catch_up, told_end
 from sidecar_client.runs import Position, Run
 from sidecar_client.tools import HostTool, Tool, ToolCall, as_host_tool
 
@@ -26,6 +26,10 @@ DEFAULT_COMMAND = (sys.executable, "-P", "-m", "sidecar")
 
 `-P` keeps the folder it starts in, which may hold anything, from being looked at for Python modules.
 """
+
+
+NOT_AN_ANSWER = (BrokenStream, NoAnswer, SidecarExited)
+"""What ends a wait without an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,7 +287,7 @@ class Sidecar:
                 raise NoAnswer(question.method, limit_secs)
             outcome = question.result()
         except ClientError as error:
-            outcome = error
+            outcome = told_end(run) if isinstance(error, NOT_AN_ANSWER) and run.completed else error
         finally:
             self._connection.forget(question)
             self._runs.pop(run.run_id, None)

@@ -8,8 +8,9 @@ local function print_line(line)
   io.stdout:flush()
 end
 
-for _, what in ipairs({ "tool", "model" }) do
-  if scenario[what] then
+local KNOWN = { "prompts", "then", "approve", "input", "cancel", "steer", "resume", "startSecs" }
+for what in pairs(scenario) do
+  if not vim.list_contains(KNOWN, what) then
     print_line({ unsupported = what })
     return
   end
@@ -21,7 +22,10 @@ end
 
 vim.o.columns, vim.o.lines = 120, 40
 vim.cmd.runtime("plugin/sidecar.lua")
-require("sidecar").setup({ cmd = vim.json.decode(vim.env.AGENT_SIDECAR_COMMAND) })
+require("sidecar").setup({
+  cmd = vim.json.decode(vim.env.AGENT_SIDECAR_COMMAND),
+  start_limit_secs = scenario.startSecs,
+})
 local state = require("sidecar.state")
 local approval = require("sidecar.approval")
 

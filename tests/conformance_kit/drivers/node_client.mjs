@@ -5,6 +5,24 @@ import { ClientError, RequestFailed, RunCancelled, Sidecar, SidecarExited } from
 
 const scenario = JSON.parse(process.env.AGENT_SIDECAR_SCENARIO);
 
+const KNOWN = {
+  prompts: [], then: [], approve: [], cancel: [], steer: [], resume: [], startSecs: [],
+  input: ["action", "content"],
+  tool: ["name", "description", "inputSchema", "reports", "fails", "waits"],
+  model: ["deltas", "waits"],
+};
+
+/** Fields of the scenario that this host has never heard of. */
+function unknown() {
+  const outer = Object.keys(scenario).filter((name) => !(name in KNOWN));
+  const inner = ["input", "tool", "model"].flatMap((name) =>
+    Object.keys(scenario[name] ?? {})
+      .filter((field) => !KNOWN[name].includes(field))
+      .map((field) => `${name}.${field}`),
+  );
+  return [...outer, ...inner];
+}
+
 /** The question stays open until it is withdrawn. */
 const untilWithdrawn = (signal) => new Promise((resolve) => signal.addEventListener("abort", resolve));
 
@@ -20,8 +38,9 @@ async function enter(_, { signal }) {
   return answer;
 }
 
-async function* complete() {
+async function* complete(_, { signal }) {
   yield* scenario.model.deltas;
+  if (scenario.model.waits) await untilWithdrawn(signal);
 }
 
 function runnable({ name, description, inputSchema, reports, waits, fails }) {
@@ -82,6 +101,11 @@ async function play({ prompts, then: rest = [] }) {
   }
 }
 
+if (unknown().length > 0) {
+  console.log(JSON.stringify({ unsupported: unknown().join(", ") }));
+  process.exit();
+}
+
 let sidecar;
 try {
   sidecar = await Sidecar.spawn({
@@ -90,7 +114,7 @@ try {
     onInput: enter,
     ...(scenario.model && { onModel: complete }),
     tools: scenario.tool ? [runnable(scenario.tool)] : [],
-    limits: { exitMs: 1000 },
+    limits: { exitMs: 1000, ...(scenario.startSecs && { startMs: scenario.startSecs * 1000 }) },
   });
   await play(scenario);
 } catch (error) {

@@ -24,7 +24,13 @@ from sidecar_client import (
 
 JsonObject = dict[str, Any]
 SCENARIO: JsonObject = json.loads(os.environ["AGENT_SIDECAR_SCENARIO"])
-LIMITS = Limits(exit_secs=1.0)
+LIMITS = Limits(exit_secs=1.0, start_secs=SCENARIO.get("startSecs", Limits.start_secs))
+KNOWN = {"prompts", "then", "approve", "input", "tool", "model", "cancel", "steer", "resume", "startSecs"}
+KNOWN_INSIDE = {
+    "input": {"action", "content"},
+    "tool": {"name", "description", "inputSchema", "reports", "fails", "waits"},
+    "model": {"deltas", "waits"},
+}
 
 
 def sidecar() -> Sidecar:
@@ -59,6 +65,8 @@ async def complete(call: ModelCall) -> str:
     """The text of the scenario, piece by piece and then whole."""
     for text in SCENARIO["model"]["deltas"]:
         call.delta(text)
+    if SCENARIO["model"].get("waits"):
+        await asyncio.Event().wait()
     return "".join(SCENARIO["model"]["deltas"])
 
 
@@ -123,13 +131,31 @@ async def catch_up(run: Run, last_seq: int) -> tuple[str, str]:
 
 def tell(number: int, ended: str, text: str, error: JsonObject | None = None) -> None:
     """A line for the kit."""
-    line = {"run": number, "ended": ended, "text": text, "error": error}
+    say({"run": number, "ended": ended, "text": text, "error": error})
+
+
+def say(line: JsonObject) -> None:
+    """Prints it."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
+def unknown() -> list[str]:
+    """Fields of the scenario that this host has never heard of."""
+    inside = [
+        f"{outer}.{name}"
+        for outer, known in KNOWN_INSIDE.items()
+        for name in SCENARIO.get(outer, {})
+        if name not in known
+    ]
+    return [*(SCENARIO.keys() - KNOWN), *inside]
+
+
 async def main() -> None:
     """Submits the prompts, then those that follow in the first one's session."""
+    if asked := unknown():
+        say({"unsupported": ", ".join(asked)})
+        return
     prompts, rest = SCENARIO["prompts"], SCENARIO.get("then", [])
     try:
         async with sidecar() as host:

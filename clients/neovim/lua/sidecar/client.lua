@@ -194,8 +194,8 @@ local function end_on_leave()
   })
 end
 
---- How the process is started. Neovim's client tells nobody when `initialize` is refused, and takes any language server,
---- so its answer is looked at here.
+--- How the process is started. Neovim's client tells nobody when `initialize` is refused, waits for its answer for ever and
+--- takes any language server, so the answer is looked at here.
 ---@param settings sidecar.Settings
 ---@param folder string
 ---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
@@ -212,7 +212,14 @@ local function spawner(settings, folder)
       if method ~= "initialize" then
         return request(method, params, callback, ...)
       end
+      local is_answered = false
+      vim.defer_fn(function()
+        if not is_answered and not connection.is_closing() then
+          refused(("the sidecar did not answer within %g s of its start; see start_limit_secs"):format(settings.start_limit_secs))
+        end
+      end, settings.start_limit_secs * 1000)
       return request(method, params, function(err, result)
+        is_answered = true
         local reason = err and ("%s; mend the options in setup()"):format(err.message) or stranger(result)
         if reason then
           refused(reason)

@@ -8,6 +8,7 @@ local M = {}
 ---@field env? table<string, string> variables for its process, on top of Neovim's own
 ---@field model? string the model as provider/model; the same as options.model
 ---@field options? table the options of the protocol: providers, mcpServers, permissions, …
+---@field start_limit_secs? number how long the sidecar may take to start
 ---@field width? number columns of a chat window; below 1 a share of the screen
 ---@field prompt_height? integer lines of the prompt window
 ---@field show_reasoning? boolean whether a chat shows what the model thinks
@@ -17,6 +18,7 @@ local DEFAULTS = {
   cmd = { "agent-sidecar" },
   env = {},
   options = {},
+  start_limit_secs = 30,
   width = 0.45,
   prompt_height = 5,
   show_reasoning = false,
@@ -27,6 +29,7 @@ local TYPES = {
   env = "table",
   model = "string",
   options = "table",
+  start_limit_secs = "number",
   width = "number",
   prompt_height = "number",
   show_reasoning = "boolean",
