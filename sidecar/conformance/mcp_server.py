@@ -4,7 +4,7 @@
 
 It speaks MCP 2025-11-25 over stdin and stdout, and refuses `server/discover` as servers do that have a handshake.
 `stubborn`: it heeds neither the end of its stdin nor SIGTERM, and starts a process of its own; both end by
-themselves after LONGEST_LIFE_SECS. What each tool does is in `TOOLS`. Nothing but the standard library is imported.
+themselves after LONGEST_LIFE_SECS. What each tool does is in `TOOLS`. It needs the standard library alone.
 """
 
 import json

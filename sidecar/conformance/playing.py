@@ -293,12 +293,17 @@ class Player:
 
     async def _stop(self, step: Stop) -> None:
         self._was_stopped = True
-        if step.how == "closeInput":
-            self.subject.close_input()
-        elif step.how == "terminate":
-            self.subject.terminate()
-        elif self.host is not None:
-            await self.host.die()
+        match step.how:
+            case "closeInput":
+                self.subject.close_input()
+            case "terminate":
+                self.subject.terminate()
+            case "kill":
+                self.subject.kill()
+            case "hostDies" if self.host is not None:
+                await self.host.die()
+            case how:
+                raise NotImplementedError(f"no way to stop: {how}")
 
     async def _gone(self, step: Gone) -> str | None:
         pids = fill(step.pids, self._names)

@@ -149,6 +149,11 @@ class Subject:
         with suppress(ProcessLookupError):
             self._process.terminate()
 
+    def kill(self) -> None:
+        """Ends it by force, and nothing that it started."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
     async def exit_status(self, limit_secs: float) -> int | None:
         """Its status once it has ended, the negative number of a signal; None where it has not in time."""
         with suppress(TimeoutError):

@@ -90,7 +90,7 @@ class Check:
 
 @frozen(kw_only=True)
 class Stop:
-    """Ends what is judged from outside: `closeInput`, `terminate` (SIGTERM; passed over on Windows), `hostDies`.
+    """Ends what is judged from outside: `closeInput`, `terminate` (SIGTERM), `kill` (by force), `hostDies`.
 
     With the last the process ends whose number is known as `hostPid`; the pipes stay open.
     """

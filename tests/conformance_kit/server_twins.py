@@ -653,6 +653,7 @@ SLOW_AND_GONE: dict[str, Twin] = {
         put("result.content.0.text", _inside(pids=[ALWAYS_THERE, ALWAYS_THERE])),
     ),
     "S303": _lingers("host-dies"),
+    "S304": answer("killed/look", put("result.content.0.text", _inside(pids=[ALWAYS_THERE, ALWAYS_THERE]))),
 }
 
 SESSIONS: dict[str, Twin] = {

@@ -162,6 +162,22 @@ def test_the_document_has_the_rules_of_the_kit_and_no_others() -> None:
     assert {rule.section for rule in KIT.rules} - headings == set()
 
 
+def test_the_document_sends_host_authors_to_all_rules() -> None:
+    text = (ROOT / "protocol.md").read_text("utf-8")
+    assert set(re.findall(r"H001 to (H\d+)", text)) == {KIT.rules[-1].id}
+
+
+def test_the_document_has_every_field_of_a_scenario() -> None:
+    text = (ROOT / "protocol.md").read_text("utf-8")
+    (table,) = re.findall(r"^\| in the scenario .*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    cells = [row.split(" | ")[0] for row in table.splitlines()[1:]]
+    of_the_document = {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+    scenarios = [each.start["scenario"] for each in KIT.conversations]
+    used = {name for scenario in scenarios for name in scenario}
+    used |= {f"{name}.{inner}" for name in ("tool", "model") for each in scenarios for inner in each.get(name, {})}
+    assert of_the_document == used
+
+
 def test_every_word_of_a_step_is_described() -> None:
     described = (ROOT / "sidecar/conformance/transcripts/README.md").read_text("utf-8")
     for word in words_of(KIT):
