@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 )
 
 type object = map[string]any
@@ -40,11 +41,11 @@ func main() {
 	must(sidecar.Start())
 	failed, _ := converse(strings.Join(arguments, " "))["error"].(object)
 	if failed != nil {
-		data, _ := failed["data"].(object)
-		fmt.Fprintf(os.Stderr, "%v: %v\n", data["kind"], failed["message"])
+		fmt.Fprintf(os.Stderr, "%v: %v\n", failed["data"].(object)["kind"], failed["message"])
 	}
 	request("shutdown", nil)
 	send(object{"method": "exit"})
+	time.AfterFunc(5*time.Second, func() { sidecar.Process.Kill() })
 	sidecar.Wait()
 	if failed != nil {
 		os.Exit(1)
@@ -59,8 +60,7 @@ func converse(prompt string) object {
 		return answer
 	}
 	send(object{"method": "initialized", "params": object{}})
-	schema := object{"type": "object"}
-	tool := object{"name": "host_language", "description": "The language of this host", "inputSchema": schema}
+	tool := object{"name": "host_language", "description": "This host's language", "inputSchema": object{"type": "object"}}
 	request("tools/register", object{"tools": []object{tool}})
 	defer fmt.Println()
 	return request("agent/submit", object{"prompt": prompt})

@@ -109,5 +109,7 @@ if (my $error = $done->{error}) {
 request('shutdown', undef);
 send_message({method => 'exit'});
 close $to;
+local $SIG{ALRM} = sub { kill 'KILL', $pid };
+alarm 5;
 waitpid $pid, 0;
 exit($done->{error} ? 1 : 0);
