@@ -161,7 +161,8 @@ class _Play:
             self._note(step, position, why)
         else:
             self.sidecar.want(frozenset())
-            await self._watch_the_end()
+            if not self.host.was_killed:
+                await self._watch_the_end()
         self._watch()
 
     def _note(self, step: Step, position: int, why: Mismatch) -> None:
@@ -184,9 +185,7 @@ class _Play:
     # Watches -----------------------------------------------------------------------------------------------
 
     async def _watch_the_end(self) -> None:
-        """After its last run a host ends the sidecar and then itself, unless it was killed before."""
-        if self.host.was_killed:
-            return
+        """After its last run a host ends the sidecar and then itself."""
         with suppress(_NothingCameError, _UnsupportedError):
             await self._until(lambda: self.host.has_ended or None, "the host's end", START_BOUNDS * self.bound_ms)
         self.sidecar.seen.add("status")

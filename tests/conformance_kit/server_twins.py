@@ -1,11 +1,9 @@
 """TWINS: for each rule of servers one wrong sidecar, which breaks this rule and no other."""
 
-import json
-import os
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tests.conformance_kit.process_twins import ARBITRARY_EVENT, SLOW_AND_GONE, WORKING_SERVERS, lingers
 from tests.conformance_kit.switches import (
     Frames,
     Gone,
@@ -20,19 +18,20 @@ from tests.conformance_kit.switches import (
     event,
     fails,
     gives,
+    has_field,
+    of_run,
+    of_tool,
     put,
     spoils,
     status,
     texts,
     together,
     twice,
+    with_results,
 )
-
-LINGERS_SECS = 5.5
 
 UNFIT = fails("invalidParams", -32602, path="params", reason="the twin says so")
 BROKEN = fails("internalError", -32603, logId="twin")
-ARBITRARY_EVENT = {"type": "warning", "code": "twin", "message": "the twin says so"}
 
 
 # What takes more than a line -----------------------------------------------------------------------------
@@ -110,68 +109,12 @@ def _ends(frame: Json, wire: Wire) -> Frames:
     return frame, Gone(0)
 
 
-ALWAYS_THERE = 4 if os.name == "nt" else 1
-"""The number of a process that never ends."""
-
-
-def _lingers(at: str) -> Twin:
-    def lingering(wire: Wire, code: int) -> int:
-        if wire.at == at:
-            threading.Event().wait(LINGERS_SECS)
-        return code
-
-    return Twin(status=lingering)
-
-
-def _of_run(run: str) -> Callable[[Json, Wire], bool]:
-    return lambda frame, wire: frame["params"]["runId"] == run
-
-
-def _of_tool(name: str) -> Callable[[Json, Wire], bool]:
-    return lambda frame, wire: frame["params"]["event"]["toolName"] == name
-
-
-def _field(path: str, value: object) -> Callable[[Json, Wire], bool]:
-    """Whether `a.b.c` of a frame is this."""
-
-    def is_it(frame: Json, wire: Wire) -> bool:
-        inside: Any = frame
-        for name in path.split("."):
-            inside = inside.get(name) if isinstance(inside, dict) else None
-        return bool(inside == value)
-
-    return is_it
-
-
-def _with_results(frame: Json, wire: Wire) -> bool:
-    return any(message["role"] == "tool" for message in frame["params"]["messages"])
-
-
 def _says(text: str) -> Callable[[Json, Wire], bool]:
     return lambda frame, wire: text in str(frame["params"]["messages"])
 
 
 def _offered(is_meant: Callable[[int], bool]) -> Callable[[Json, Wire], bool]:
     return lambda frame, wire: is_meant(len(frame["params"]["tools"]))
-
-
-def _adds(count: int) -> Callable[[Json, Wire], bool]:
-    return lambda frame, wire: len(frame["params"]["added"]) >= count
-
-
-def _each(**changed: Any) -> Callable[[Any], Any]:
-    """In a list of objects, each is otherwise."""
-    return lambda objects: [{**each, **changed} for each in objects]
-
-
-def _inside(**changed: Any) -> Callable[[Any], Any]:
-    """In a text that is a JSON object, some fields are otherwise."""
-    return lambda text: json.dumps({**json.loads(text), **changed})
-
-
-def _other_words(at: str, old: str, new: str) -> Twin:
-    """The same other words in the deltas of a run and in the message of its answer."""
-    return together([event(at, "assistantTextDelta", texts(old, new)), answer(f"{at}/submit", texts(old, new))])
 
 
 def _server(name: str, **changed: Any) -> Callable[[Any], Any]:
@@ -265,7 +208,7 @@ ALWAYS: dict[str, Twin] = {
     "S009": event("cancel-model", "runCompleted", before(_notice("$/cancelRequest", id="srv:never"))),
     "S010": event("unstreamed", "runCompleted", before(_request("workspace/applyEdit", "edit", edit={}))),
     "S011": answer("unstreamed/submit", _ends),
-    "S012": asks("progress-bar", "$/progress", twice, when=_field("params.value.kind", "end")),
+    "S012": asks("progress-bar", "$/progress", twice, when=has_field("params.value.kind", "end")),
     "S013": event("unstreamed", "runCompleted", put("params.seq", lambda seq: seq + 1)),
     "S014": event("unstreamed", "runStarted", put("params.event", ARBITRARY_EVENT)),
     "S015": event("unstreamed", "runCompleted", _and_one_more),
@@ -322,7 +265,7 @@ HANDSHAKE: dict[str, Twin] = {
     "S041": status(lambda wire: wire.at == "end-of-stdin-after-shutdown", 1),
     "S042": status(lambda wire: wire.at == "terminated", 0),
     "S043": _held_until_after(_is_answer("shutdown-in-a-run/submit"), _is_answer("shutdown-in-a-run/bye")),
-    "S044": _lingers("end-of-stdin-in-a-run"),
+    "S044": lingers("end-of-stdin-in-a-run"),
 }
 
 FRAMES: dict[str, Twin] = {
@@ -375,7 +318,7 @@ RUNS: dict[str, Twin] = {
     "S081": asks("parameters", "model/complete", cut("params.temperature")),
     "S082": event("plain", "assistantTextDelta", drop),
     "S083": asks(
-        "unstreamed", "session/changed", put("params.messageCount", 7), when=_field("params.change", "updated")
+        "unstreamed", "session/changed", put("params.messageCount", 7), when=has_field("params.change", "updated")
     ),
     "S084": answer("stray-delta/ping", before(STRAY_EVENT)),
     "S085": answer("plain/submit", put("result.turns", 2)),
@@ -407,7 +350,7 @@ RUNS: dict[str, Twin] = {
         "model-fails",
         "runCompleted",
         put("event.error", {"code": -31009, "message": "", "data": {}}),
-        when=_of_run("kit-run-failed"),
+        when=of_run("kit-run-failed"),
     ),
     "S111": answer("too-many-turns/submit", put("error.code", -31009), put("error.data.kind", "other")),
     "S112": answer("repeats/submit", fails()),
@@ -429,7 +372,7 @@ CANCELLING: dict[str, Twin] = {
         "cancel-tool",
         "toolExecutionCompleted",
         put("event.errorKind", "other"),
-        when=_field("params.event.errorKind", "requestCancelled"),
+        when=has_field("params.event.errorKind", "requestCancelled"),
     ),
     "S125": answer("cancel-tool/get", put("result.messages", lambda messages: messages[:-1])),
     "S126": answer("agent-cancel/cancel", put("result.cancelled", False)),
@@ -447,12 +390,12 @@ CALLS: dict[str, Twin] = {
     "S132": event("one-call", "toolExecutionStarted", put("event.input", {})),
     "S133": asks("one-call", "tools/execute", put("params.runId", "another")),
     "S134": event("one-call", "toolExecutionCompleted", put("event.output", "nothing")),
-    "S135": asks("side-by-side", "tools/execute", drop, when=_field("params.arguments.text", "3")),
+    "S135": asks("side-by-side", "tools/execute", drop, when=has_field("params.arguments.text", "3")),
     "S136": _swapped_calls(),
     "S137": asks("side-by-side", "model/complete", put("params.messages", _swapped_results)),
-    "S138": asks("one-call", "model/complete", put("params.messages.1.toolCalls.0.input", {}), when=_with_results),
+    "S138": asks("one-call", "model/complete", put("params.messages.1.toolCalls.0.input", {}), when=with_results),
     "S139": answer("claims/none", put("result.stopReason", "length")),
-    "S140": event("failing-tools", "toolExecutionCompleted", put("event.isError", False), when=_of_tool("kit_no")),
+    "S140": event("failing-tools", "toolExecutionCompleted", put("event.isError", False), when=of_tool("kit_no")),
     "S141": answer("failing-tools/error", put("result.stopReason", "length")),
     "S142": answer("failing-tools/nonsense", put("result.stopReason", "length")),
     "S143": answer("slow-tools/submit", put("result.stopReason", "length")),
@@ -469,9 +412,9 @@ CALLS: dict[str, Twin] = {
     "S152": asks(
         "selected-tools", "model/complete", put("params.tools", []), when=_offered(lambda count: count > 2)
     ),
-    "S153": asks("registered-meanwhile", "model/complete", put("params.tools", []), when=_with_results),
+    "S153": asks("registered-meanwhile", "model/complete", put("params.tools", []), when=with_results),
     "S154": event(
-        "slow-tools", "toolExecutionCompleted", put("event.errorKind", "other"), when=_of_tool("kit_slower")
+        "slow-tools", "toolExecutionCompleted", put("event.errorKind", "other"), when=of_tool("kit_slower")
     ),
     "S155": asks("same-call-ids", "model/complete", put("params.messages", _one_id)),
 }
@@ -534,7 +477,7 @@ APPROVALS: dict[str, Twin] = {
         "allow-once",
         "agent/requestApproval",
         put("params.toolName", "another"),
-        when=_field("params.runId", "kit-run-once"),
+        when=has_field("params.runId", "kit-run-once"),
     ),
     "S204": asks("allow-once", "agent/requestApproval", put("params.options", lambda options: options[1:])),
     "S205": event("allow-once", "approvalRequested", put("event.permissions", [])),
@@ -550,22 +493,22 @@ APPROVALS: dict[str, Twin] = {
     "S215": answer("deny/stopped", fails()),
     "S216": answer("deny/error", fails()),
     "S217": answer("deny/nonsense", fails()),
-    "S218": event("deadline", "approvalResolved", put("event.by", "cancel"), when=_of_run("kit-run-late")),
+    "S218": event("deadline", "approvalResolved", put("event.by", "cancel"), when=of_run("kit-run-late")),
     "S219": asks("deadline", "$/cancelRequest", drop),
     "S220": answer("deadline/submit", before(EXECUTE)),
-    "S221": event("withdrawn", "approvalResolved", put("event.by", "deadline"), when=_of_run("kit-run-withdrawn")),
-    "S222": event("withdrawn", "approvalResolved", put("event.by", "host"), when=_of_run("kit-run-ruled")),
+    "S221": event("withdrawn", "approvalResolved", put("event.by", "deadline"), when=of_run("kit-run-withdrawn")),
+    "S222": event("withdrawn", "approvalResolved", put("event.by", "host"), when=of_run("kit-run-ruled")),
     "S223": asks("updated-input/submit", "tools/execute", put("params.arguments.path", "a.txt")),
-    "S224": asks("updated-input/unfit", "model/complete", before(EXECUTE), when=_with_results),
+    "S224": asks("updated-input/unfit", "model/complete", before(EXECUTE), when=with_results),
     "S225": answer("tools-call-asks/no", fails()),
     "S226": answer("nobody-to-ask/call", fails()),
     "S227": asks("buttons/yes", "window/showMessageRequest", put("params.message", "May it?")),
     "S228": answer("buttons/no", fails()),
     "S229": answer("buttons/closed", fails()),
-    "S230": asks("two-questions", "agent/requestApproval", drop, when=_field("params.input.path", "2")),
+    "S230": asks("two-questions", "agent/requestApproval", drop, when=has_field("params.input.path", "2")),
     "S231": asks("tools-call-asks/required", "agent/requestApproval", drop),
     "S232": event(
-        "deadline", "toolExecutionCompleted", put("event.errorKind", "timeout"), when=_of_tool("kit_waits")
+        "deadline", "toolExecutionCompleted", put("event.errorKind", "timeout"), when=of_tool("kit_waits")
     ),
 }
 
@@ -578,7 +521,7 @@ SERVERS: dict[str, Twin] = {
     "S235": answer("connect/connect", put("result.status", "stopped")),
     "S236": answer("connect/list", put("result.servers", [])),
     "S237": asks(
-        "connect", "mcp/statusChanged", put("params.status", "ready"), when=_field("params.status", "failed")
+        "connect", "mcp/statusChanged", put("params.status", "ready"), when=has_field("params.status", "failed")
     ),
     "S238": answer("connect/disconnect", put("result.status", "failed")),
     "S239": answer("connect/restart", put("result.toolCount", 3)),
@@ -597,63 +540,6 @@ SERVERS: dict[str, Twin] = {
     "S250": answer("bad-entries/submit", put("result.stopReason", "length")),
     "S251": answer("models/list", put("result.models", [{"model": "plain", "provider": "twin"}])),
     "S252": answer("connect/invalid", put("result.error.kind", "other")),
-}
-
-WORKING_SERVERS: dict[str, Twin] = {
-    "S279": answer("working-server/connect", cut("result.protocolVersion")),
-    "S280": asks(
-        "working-server",
-        "mcp/statusChanged",
-        put("params.status", "ready"),
-        when=_field("params.status", "starting"),
-    ),
-    "S281": asks(
-        "working-server", "tools/changed", put("params.added", lambda names: ["other"] * len(names)), when=_adds(7)
-    ),
-    "S282": answer("working-server/list", put("result.tools", _each(kind="custom"))),
-    "S283": answer("working-server/list", put("result.tools", _each(requiredPermissions=[]))),
-    "S284": answer("working-server/echo", put("result.content.0.text", "another")),
-    "S285": answer("working-server/fail", put("result.result", {"ok": True})),
-    "S286": answer("working-server/read", put("result.contents.0.text", "another")),
-    "S287": answer("working-server/look", put("result.content.0.text", _inside(variables=["PATH"]))),
-    "S288": asks(
-        "working-server",
-        "tools/changed",
-        put("params.added", ["another"]),
-        when=_field("params.added", ["kit-works__grown"]),
-    ),
-    "S289": answer("working-server/echo-gone", fails()),
-    "S290": asks("server-in-a-run", "model/complete", texts("said by the server", "unsaid"), when=_with_results),
-    "S291": event(
-        "server-in-a-run",
-        "toolExecutionCompleted",
-        put("event.errorKind", "other"),
-        when=_of_tool("kit-runs__fail"),
-    ),
-    "S292": event("server-is-cancelled", "toolExecutionProgress", put("event.total", 3)),
-    "S293": answer("server-is-cancelled/look", put("result.content.0.text", _inside(cancelled=0))),
-    "S294": answer("server-asks/call", put("result.content.0.text", "{}")),
-    "S295": answer("server-ends/crash", fails()),
-    "S296": asks(
-        "server-ends/crash",
-        "mcp/statusChanged",
-        put("params.status", "stopped"),
-        when=_field("params.status", "ready"),
-    ),
-    "S297": answer("server-is-silent/wait", fails()),
-}
-
-SLOW_AND_GONE: dict[str, Twin] = {
-    "S298": _other_words("slow-host", " and done", " and more"),
-    "S299": event("slow-host", "toolExecutionProgress", put("params.event", ARBITRARY_EVENT)),
-    "S300": answer("slow-host/meanwhile", fails()),
-    "S301": _lingers("end-of-stdin-with-all-open"),
-    "S302": answer(
-        "end-of-stdin-with-all-open/look",
-        put("result.content.0.text", _inside(pids=[ALWAYS_THERE, ALWAYS_THERE])),
-    ),
-    "S303": _lingers("host-dies"),
-    "S304": answer("killed/look", put("result.content.0.text", _inside(pids=[ALWAYS_THERE, ALWAYS_THERE]))),
 }
 
 SESSIONS: dict[str, Twin] = {
@@ -678,7 +564,7 @@ SESSIONS: dict[str, Twin] = {
     "S271": answer("delete/again", put("result.deleted", True)),
     "S272": answer("delete/submit", fails()),
     "S273": asks(
-        "delete", "session/changed", put("params.change", "updated"), when=_field("params.change", "deleted")
+        "delete", "session/changed", put("params.change", "updated"), when=has_field("params.change", "deleted")
     ),
     "S274": answer("audit/list", put("result.entries", lambda entries: entries[::-1])),
     "S275": answer("audit/list", texts("denied", "failed")),

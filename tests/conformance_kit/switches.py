@@ -176,6 +176,33 @@ def _is_at(at: str, wire: Wire) -> bool:
     return at in ("*", wire.at, wire.last)
 
 
+def of_run(run: str) -> When:
+    """Whether it is of a run."""
+    return lambda frame, wire: frame["params"]["runId"] == run
+
+
+def of_tool(name: str) -> When:
+    """Whether it is an event about a call of this tool."""
+    return lambda frame, wire: frame["params"]["event"]["toolName"] == name
+
+
+def has_field(path: str, value: object) -> When:
+    """Whether `a.b.c` of a frame is this."""
+
+    def is_it(frame: Json, wire: Wire) -> bool:
+        inside: Any = frame
+        for name in path.split("."):
+            inside = inside.get(name) if isinstance(inside, dict) else None
+        return bool(inside == value)
+
+    return is_it
+
+
+def with_results(frame: Json, wire: Wire) -> bool:
+    """Whether a conversation for a model holds results of tools."""
+    return any(message["role"] == "tool" for message in frame["params"]["messages"])
+
+
 # What becomes of them ------------------------------------------------------------------------------------
 
 

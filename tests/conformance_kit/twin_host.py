@@ -22,47 +22,27 @@ FAULT = sys.argv[1] if len(sys.argv) > 1 else None
 
 EXIT_SECS = 1.0
 START_SECS = 30.0
-KNOWN_FIELDS = {
-    "prompts": {},
-    "then": {},
-    "approve": {},
+KNOWN_FIELDS = {"prompts", "then", "approve", "input", "tool", "model", "cancel", "steer", "resume", "startSecs"}
+KNOWN_INSIDE = {
     "input": {"action", "content"},
     "tool": {"name", "description", "inputSchema", "reports", "fails", "waits"},
     "model": {"deltas", "waits"},
-    "cancel": {},
-    "steer": {},
-    "resume": {},
-    "startSecs": {},
 }
-KNOWN_EVENTS = {
+UNKNOWN_FIELDS = [name for name in SCENARIO if name not in KNOWN_FIELDS] + [
+    f"{name}.{field}"
+    for name, known in KNOWN_INSIDE.items()
+    for field in SCENARIO.get(name, {})
+    if field not in known
+]
+FIELDS_OF_EVENTS = {
     "runStarted": {"model", "prompt"},
     "assistantTextDelta": {"text"},
     "assistantReasoningDelta": {"text"},
-    "toolExecutionStarted": None,
-    "toolExecutionProgress": None,
-    "toolExecutionCompleted": None,
-    "turnComplete": None,
-    "approvalRequested": None,
-    "approvalResolved": None,
-    "retrying": None,
-    "compacted": None,
-    "warning": None,
-    "runCompleted": None,
 }
+KNOWN_EVENTS = {*FIELDS_OF_EVENTS, "toolExecutionStarted", "toolExecutionProgress", "toolExecutionCompleted"}
+KNOWN_EVENTS |= {"turnComplete", "approvalRequested", "approvalResolved", "retrying", "compacted", "warning"}
+KNOWN_EVENTS |= {"runCompleted"}
 KIND_OF_CODE = {-31020: "modelError"}
-
-
-def unknown_fields() -> list[str]:
-    """What the scenario asks for that this host has never heard of."""
-    outer = [name for name in SCENARIO if name not in KNOWN_FIELDS]
-    inner = [
-        f"{name}.{field}"
-        for name, fields in KNOWN_FIELDS.items()
-        if fields and name in SCENARIO
-        for field in SCENARIO[name]
-        if field not in fields
-    ]
-    return outer + inner
 
 
 def wrong(fault: str) -> bool:
@@ -353,8 +333,8 @@ class Host:
         self.sidecar: Sidecar | None = None
 
     def play(self) -> None:
-        if unknown := unknown_fields():
-            self.print({"unsupported": ", ".join(unknown)})
+        if UNKNOWN_FIELDS:
+            self.print({"unsupported": ", ".join(UNKNOWN_FIELDS)})
             return
         prompts, rest = SCENARIO["prompts"], SCENARIO.get("then", [])
         try:
@@ -491,7 +471,7 @@ class Host:
             if wrong("minds-events"):
                 run.failure = {"message": f"what is {kind}?"}
             return
-        known = KNOWN_EVENTS[kind]
+        known = FIELDS_OF_EVENTS.get(kind)
         if wrong("closed-events") and known is not None and set(event) - known - {"type"}:
             run.failure = {"message": "a field that I do not know"}
         if kind == "assistantTextDelta":
