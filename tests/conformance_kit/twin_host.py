@@ -23,22 +23,15 @@ FAULT = sys.argv[1] if len(sys.argv) > 1 else None
 EXIT_SECS = 1.0
 START_SECS = 30.0
 KNOWN_FIELDS = {"prompts", "then", "approve", "input", "tool", "model", "cancel", "steer", "resume", "startSecs"}
-KNOWN_INSIDE = {
-    "input": {"action", "content"},
-    "tool": {"name", "description", "inputSchema", "reports", "fails", "waits"},
-    "model": {"deltas", "waits"},
-}
-UNKNOWN_FIELDS = [name for name in SCENARIO if name not in KNOWN_FIELDS] + [
-    f"{name}.{field}"
-    for name, known in KNOWN_INSIDE.items()
-    for field in SCENARIO.get(name, {})
-    if field not in known
+KNOWN_FIELDS |= {"input.action", "input.content", "model.deltas", "model.waits", "tool.name", "tool.description"}
+KNOWN_FIELDS |= {"tool.inputSchema", "tool.reports", "tool.fails", "tool.waits"}
+FIELDS = [
+    *SCENARIO,
+    *(f"{name}.{field}" for name in ("input", "tool", "model") for field in SCENARIO.get(name, ())),
 ]
-FIELDS_OF_EVENTS = {
-    "runStarted": {"model", "prompt"},
-    "assistantTextDelta": {"text"},
-    "assistantReasoningDelta": {"text"},
-}
+UNKNOWN_FIELDS = [field for field in FIELDS if field not in KNOWN_FIELDS]
+TEXT = {"text"}
+FIELDS_OF_EVENTS = {"runStarted": {"model", "prompt"}, "assistantTextDelta": TEXT, "assistantReasoningDelta": TEXT}
 KNOWN_EVENTS = {*FIELDS_OF_EVENTS, "toolExecutionStarted", "toolExecutionProgress", "toolExecutionCompleted"}
 KNOWN_EVENTS |= {"turnComplete", "approvalRequested", "approvalResolved", "retrying", "compacted", "warning"}
 KNOWN_EVENTS |= {"runCompleted"}
