@@ -41,7 +41,7 @@ class Server:
     def __init__(self) -> None:
         self._tools = dict(TOOLS)
         self._cancelled = 0
-        self._asked: JsonObject = {}
+        self._asked: dict[Any, Any] = {}
         self._children: list[int] = []
 
     def adopt(self, pid: int) -> None:
@@ -62,15 +62,14 @@ class Server:
     def _take_request(self, request_id: Any, method: str, params: JsonObject) -> None:
         if method == "tools/call":
             self._call(request_id, params)
-            return
-        reply = REPLIES.get(method)
-        if method == "tools/list":
-            reply = lambda _: {"tools": [{"name": name, **tool} for name, tool in self._tools.items()]}  # noqa: E731
-        if reply is None:
+        elif method == "tools/list":
+            tools = [{"name": name, **tool} for name, tool in self._tools.items()]
+            _send({"id": request_id, "result": {"tools": tools}})
+        elif reply := REPLIES.get(method):
+            _send({"id": request_id, "result": reply(params)})
+        else:
             error = {"code": METHOD_NOT_FOUND, "message": f"there is no {method}"}
             _send({"id": request_id, "error": error})
-        else:
-            _send({"id": request_id, "result": reply(params)})
 
     def _call(self, request_id: Any, params: JsonObject) -> None:
         arguments = params.get("arguments") or {}

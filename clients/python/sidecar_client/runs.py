@@ -52,8 +52,8 @@ class Run:
     async def result(self) -> JsonObject:
         """`{sessionId, runId, stopReason, message, turns, usage}`, when the run is over.
 
-        Raises RunCancelled, RequestFailed, SidecarExited, BrokenStream, or NoAnswer after a long silence. Where the
-        sidecar ends between the last event and the answer, the event says how the run ended, without a `message`.
+        Raises RunCancelled, RequestFailed, SidecarExited, BrokenStream, or NoAnswer after a long silence. A run
+        whose last event came has ended as that says, also where the answer does not come; `message` is absent then.
         Cancelling this does not cancel the run; `cancel()` does.
         """
         await self._answered.wait()
