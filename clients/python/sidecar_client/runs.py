@@ -53,7 +53,7 @@ class Run:
         """`{sessionId, runId, stopReason, message, turns, usage}`, when the run is over.
 
         Raises RunCancelled, RequestFailed, SidecarExited, BrokenStream, or NoAnswer after a long silence. A run
-        whose last event came has ended as that says, also where the answer does not come; `message` is absent then.
+        whose last event came has ended as it says, also where no answer comes; `message` is absent then.
         Cancelling this does not cancel the run; `cancel()` does.
         """
         await self._answered.wait()
