@@ -73,6 +73,8 @@ def _faults(schema: JsonObject, value: Any, path: str) -> Iterator[str]:
         yield f"{path}: must be {shown(schema['const'])}, not {shown(value)}"
     if "enum" in schema and not any(same(each, value) for each in schema["enum"]):
         yield f"{path}: must be one of {shown(schema['enum'])}, not {shown(value)}"
+    if "not" in schema and next(_faults(schema["not"], value, path), None) is None:
+        yield f"{path}: must not be one of {shown(schema['not']['enum'])}, but is {shown(value)}"
     if "type" in schema and not _is_of(schema["type"], value):
         yield f"{path}: must be of type {schema['type']}, not {shown(value)}"
     elif isinstance(value, dict):

@@ -48,6 +48,8 @@ def _method(row: JsonObject) -> JsonObject:
 
 def _structure(structure: JsonObject) -> JsonObject:
     properties = {each["name"]: _property(each) for each in structure["properties"]}
+    if "otherTypesThan" in structure:  # Else what is wrong with a known type would pass as an unknown one.
+        properties["type"]["not"] = {"enum": structure["otherTypesThan"]}
     required = [each["name"] for each in structure["properties"] if not each.get("optional")]
     return {
         "description": structure["documentation"],

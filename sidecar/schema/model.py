@@ -1,7 +1,8 @@
 """The model: every method, event, error and shape of the wire, read from the tables and the classes they name.
 
-It has the form of LSP's own meta model (LSP 3.17, metaModel.json) as far as that goes; `events` and `errors` are
-ours. A type is `{"kind": …}` as there: `base`, `reference`, `array`, `map`, `or`, `literal`.
+It has the form of LSP's own meta model (LSP 3.17, metaModel.json) as far as that goes; `events`, `errors`, and
+`isOpen` and `otherTypesThan` of a structure are ours. A type is `{"kind": …}` as there: `base`, `reference`,
+`array`, `map`, `or`, `literal`.
 """
 
 import inspect
@@ -16,7 +17,7 @@ from sidecar.protocol.codec import wire_name, wire_tag
 from sidecar.protocol.errors import ERROR_CODES
 from sidecar.protocol.events import EVENTS, AgentEvent
 from sidecar.protocol.methods import METHODS, PROTOCOL_VERSION
-from sidecar.protocol.values import JsonObject, UnknownBlock
+from sidecar.protocol.values import ContentBlock, JsonObject, UnknownBlock
 
 _BASE = {str: "string", bool: "boolean", int: "integer", float: "decimal", type(None): "null"}
 _DIRECTIONS = {"host": "clientToServer", "sidecar": "serverToClient"}
@@ -108,7 +109,8 @@ class _Reader:
         described: JsonObject = {"name": name, "documentation": _documentation(shape)}
         if shape is UnknownBlock:  # Whatever has a type that we do not know; kept as it is.
             of_any_type = {"name": "type", "type": {"kind": "base", "name": "string"}}
-            return {**described, "properties": [of_any_type], "isOpen": True}
+            known = [wire_tag(block) for block in get_args(ContentBlock) if block is not UnknownBlock]
+            return {**described, "properties": [of_any_type], "isOpen": True, "otherTypesThan": known}
         fields = attrs.fields(attrs.resolve_types(shape))
         tag = wire_tag(shape)
         tagged = [] if tag is None else [{"name": "type", "type": {"kind": "literal", "value": tag}}]

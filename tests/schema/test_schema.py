@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from sidecar.cli.print_schema import FORMATS
+from sidecar.conformance.shapes import params_fault
 from sidecar.protocol.events import EVENTS
 from sidecar.protocol.methods import METHODS, PROTOCOL_VERSION
 from sidecar.schema.json_schema import json_schema
@@ -90,6 +91,8 @@ def test_every_example_of_the_document_fits(frame: Frame) -> None:
     [
         ("agent/submit", {"prompt": 5}),
         ("agent/submit", {"wait": "false"}),
+        ("agent/submit", {"prompt": [{"type": "text"}]}),
+        ("agent/submit", {"prompt": [{"type": "image", "data": 5, "mimeType": "image/png"}]}),
         ("agent/steer", {"prompt": "x"}),
         ("session/list", {"limit": "5"}),
         ("tools/list", {"selector": {"names": "x"}}),
@@ -100,6 +103,13 @@ def test_every_example_of_the_document_fits(frame: Frame) -> None:
 def test_what_does_not_fit_is_refused(method: str, params: Any) -> None:
     with pytest.raises(ValidationError):
         validator(SCHEMA["methods"][method]["params"]).validate(params)
+    assert params_fault(method, params) is not None, "the conformance kit reads the schema in another way"
+
+
+def test_a_block_of_an_unknown_type_may_hold_anything() -> None:
+    params = {"prompt": [{"type": "video", "text": 5}, {"type": "text", "text": "x"}]}
+    validator(SCHEMA["methods"]["agent/submit"]["params"]).validate(params)
+    assert params_fault("agent/submit", params) is None
 
 
 # Versions -----------------------------------------------------------------------------------------------
