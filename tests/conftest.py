@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.data_home import USERS_OWN, contents, new_data_home
+from tests.harness.frames import LEDGER
 
 # Tests start hundreds of Python processes; compiling our modules anew in each would double their time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -20,3 +21,23 @@ def the_users_own_store() -> Iterator[None]:
     before = contents(USERS_OWN)
     yield
     assert contents(USERS_OWN) == before, f"a test has written into {USERS_OWN}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def frames_after_tests() -> Iterator[None]:
+    """What was said when the last test was over fits the schema, too."""
+    yield
+    fail_on_complaints()
+
+
+@pytest.fixture(autouse=True)
+def frames() -> Iterator[None]:
+    """What was said to sidecars, and by them, fits the schema."""
+    yield
+    fail_on_complaints()
+
+
+def fail_on_complaints() -> None:
+    """Names each frame that does not fit, and the test in which it was heard."""
+    if complaints := LEDGER.take():
+        pytest.fail("\n".join(["frames that do not fit the schema:", *complaints]), pytrace=False)

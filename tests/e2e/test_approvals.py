@@ -71,7 +71,7 @@ async def test_an_answer_that_is_not_understood_is_a_denial_that_says_how_to_all
 ) -> None:
     async with writes_once() as model, sidecar(options(model), folders=[tmp_path]) as host:
         host.answers["agent/requestApproval"] = lambda asked: answer
-        with pytest.raises(RequestFailed) as failed:
+        with pytest.raises(RequestFailed) as failed, host.being_odd():
             await host.submit("write")
     assert failed.value.code == -31004
     assert "permissions" in failed.value.message

@@ -75,7 +75,8 @@ async def test_an_answer_that_makes_no_sense_fails_that_call_alone(senseless: An
     async with ScriptedModel(*script) as model, sidecar(options(model)) as host:
         host.answers["tools/execute"] = lambda asked: senseless
         await host.request("tools/register", {"tools": [WEATHER]})
-        result = await host.submit("weather?")
+        with host.being_odd():
+            result = await host.submit("weather?")
     assert result["message"]["content"] == "Never mind."
     assert host.kinds("toolExecutionCompleted")[0]["isError"]
 
@@ -178,7 +179,7 @@ async def test_an_answer_that_makes_no_sense_fails_the_call_in_words_of_the_prot
         tool = {"name": "odd", "description": "d", "inputSchema": {"type": "object"}}
         await host.request("tools/register", {"tools": [tool]})
         host.answers["tools/execute"] = lambda params: answer
-        with pytest.raises(RequestFailed) as failed:
+        with pytest.raises(RequestFailed) as failed, host.being_odd():
             await host.request("tools/call", {"name": "odd", "arguments": {}})
     assert failed.value.code == -31002
     assert failed.value.message.startswith("odd failed: the host's answer to tools/execute makes no sense: result")

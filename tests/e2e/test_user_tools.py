@@ -280,7 +280,8 @@ async def test_whatever_is_no_fitting_answer_is_none_to_the_tool(tools: str) -> 
     ):
         by_message = {f"Which colour for the {thing}?": answer for thing, answer in NO_ANSWERS.items()}
         host.answers["agent/requestInput"] = lambda params: by_message[params["message"]]
-        await host.submit("go")
+        with host.being_odd():
+            await host.submit("go")
         told = [message["content"] for message in model.requests[1].messages[2:]]
     assert told == [f"left the {thing} as it was" for thing in NO_ANSWERS]
     assert len(host.asked) == len(NO_ANSWERS)

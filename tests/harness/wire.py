@@ -15,6 +15,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tests.harness.frames import Conversation
+
 BOUND_SECS = 30.0
 """No single wait is longer. Generous, as machines that run tests are busy; nothing should come near it."""
 
@@ -53,6 +55,7 @@ class Wire:
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._frames: queue.Queue[Json | Noise | None] = queue.Queue()
         self._passed_over: list[Json] = []
+        self._conversation = Conversation()
         self._ids = count(1)
         self._reads_on = True
         self._may_read = threading.Event()
@@ -65,13 +68,20 @@ class Wire:
     # Out --------------------------------------------------------------------------------------------------
 
     def send_bytes(self, data: bytes) -> None:
-        """Exactly these bytes."""
-        self._stdin.write(data)
-        self._stdin.flush()
+        """Exactly these bytes, whatever they hold."""
+        self._conversation.sent_unseen()
+        self._write(data)
 
     def send(self, *messages: Any) -> None:
         """Each as a frame, all in one write."""
-        self.send_bytes(b"".join(map(framed, messages)))
+        for message in messages:
+            self._conversation.sent(message)
+        self._write(b"".join(map(framed, messages)))
+
+    def send_odd(self, *messages: Any) -> None:
+        """As `send`, what is wrong on purpose and yet never refused."""
+        with self._conversation.being_odd():
+            self.send(*messages)
 
     def notify(self, method: str, params: Any = None) -> None:
         self.send(notification(method, params))
@@ -82,8 +92,13 @@ class Wire:
         self.send(request(request_id, method, params))
         return request_id
 
+    def _write(self, data: bytes) -> None:
+        self._stdin.write(data)
+        self._stdin.flush()
+
     def send_until_full(self, data: bytes) -> int:
         """As much as the pipe takes until it took nothing for a second; returns how much."""
+        self._conversation.sent_unseen()
         sent, fd = 0, self._stdin.fileno()
         os.set_blocking(fd, False)
         while sent < len(data) and select.select([], [fd], [], 1.0)[1]:
@@ -235,7 +250,9 @@ class Wire:
             if len(body) < int(length):
                 self._frames.put(Noise(header + blank + body))
                 return
-            self._frames.put(json.loads(body))
+            frame = json.loads(body)
+            self._conversation.received(frame)
+            self._frames.put(frame)
             if not self._reads_on:
                 self._stdout.close()
                 break

@@ -102,7 +102,7 @@ def test_an_id_in_use_is_refused_and_what_uses_it_goes_on(server: Wire) -> None:
 
 def test_an_answer_under_the_id_of_a_request_of_the_host_answers_nothing(server: Wire) -> None:
     request_id = waiting(server)
-    server.send({"jsonrpc": "2.0", "id": request_id, "result": {}})
+    server.send_odd({"jsonrpc": "2.0", "id": request_id, "result": {}})
     server.send(cancel(request_id))
     assert server.answer(request_id)["error"] == CANCELLED
 

@@ -56,7 +56,7 @@ def test_shutdown_answers_what_runs_and_refuses_what_follows(spawn: Spawn, tmp_p
         assert answers[4] == {"jsonrpc": "2.0", "id": shutdown, "result": None}
         for method in ("tools/list", "initialize", "shutdown"):
             assert code_and_kind(server.answer(server.ask(method))) == (-32600, "invalidRequest")
-        server.notify("no/such")
+        server.send_odd(notification("no/such"))
         server.notify("exit")
         assert server.exit_status() == 0
         assert closed.read_text() == "closed"

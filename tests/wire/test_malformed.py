@@ -164,7 +164,7 @@ def test_a_command_that_nobody_registered_is_an_error_of_its_params(server: Wire
     ids=json.dumps,
 )
 def test_what_may_be_absent_may_be_absent_and_what_is_unknown_is_ignored(server: Wire, message: Json) -> None:
-    server.send(message)
+    server.send_odd(message)
     assert server.read() == {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
 
 
@@ -204,7 +204,7 @@ def test_an_id_comes_back_as_it_was(server: Wire, identity: Any) -> None:
     ids=json.dumps,
 )
 def test_a_notification_is_never_answered(server: Wire, message: Json) -> None:
-    server.send(message)
+    server.send_odd(message)
     server.assert_all_read()
 
 
@@ -233,7 +233,7 @@ def test_a_request_of_lsp_without_an_id_does_nothing(server: Wire) -> None:
     ids=json.dumps,
 )
 def test_an_answer_that_nobody_waits_for_is_ignored(server: Wire, message: Json) -> None:
-    server.send(message)
+    server.send_odd(message)
     server.assert_all_read()
 
 
@@ -261,12 +261,12 @@ def test_an_answer_that_nobody_waits_for_is_ignored(server: Wire, message: Json)
 def test_an_answer_of_the_host_that_makes_no_sense_is_a_refusal_at_once(server: Wire, answer: Json) -> None:
     call = server.begin("ask_host", deadlineSecs=60)
     asked = server.read_until("tools/execute")
-    server.send({"jsonrpc": "2.0", "id": asked["id"], **answer})
+    server.send_odd({"jsonrpc": "2.0", "id": asked["id"], **answer})
     assert server.answer(call)["result"]["result"]["data"]["failed"] == "HostRefused"
 
 
 def test_an_answer_of_the_host_may_say_that_there_is_no_error(server: Wire) -> None:
     call = server.begin("ask_host", deadlineSecs=60)
     asked = server.read_until("tools/execute")
-    server.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"ok": True}, "error": None})
+    server.send_odd({"jsonrpc": "2.0", "id": asked["id"], "result": {"ok": True}, "error": None})
     assert server.answer(call)["result"]["result"]["data"] == {"ok": True}

@@ -15,11 +15,14 @@ from tests.wire.conftest import Spawn
 HOW = "allow it by a permission or a rule (option permissions, or permissions/set)"
 
 
-def asked(server: Wire, answer: Json, tool: str = "approve", **arguments: Any) -> tuple[Json, Any]:
-    """The question that the tool asks, and what the tool makes of this answer to it."""
+def asked(
+    server: Wire, answer: Json, tool: str = "approve", *, is_odd: bool = False, **arguments: Any
+) -> tuple[Json, Any]:
+    """The question that the tool asks, and what the tool makes of this answer to it, which may be `odd`."""
     request_id = server.begin(tool, **arguments)
     question = server.read()
-    server.send({"jsonrpc": "2.0", "id": question["id"], **answer})
+    send = server.send_odd if is_odd else server.send
+    send({"jsonrpc": "2.0", "id": question["id"], **answer})
     return question, server.answer(request_id)["result"]["result"].get("data")
 
 
@@ -99,7 +102,7 @@ def test_a_clear_answer_is_taken(server: Wire, result: Json, answer: Json) -> No
     ids=json.dumps,
 )
 def test_an_answer_that_makes_no_sense_or_was_not_offered_denies(server: Wire, answer: Json) -> None:
-    said = asked(server, answer)[1]
+    said = asked(server, answer, is_odd=True)[1]
     assert (said["decision"], said["by"]) == ("deny", "deadline")
     assert said["explanation"].endswith(f"; {HOW}")
 
@@ -262,4 +265,4 @@ def test_content_that_does_not_fit_the_schema_is_no_answer(
     ids=json.dumps,
 )
 def test_whatever_is_not_an_accepted_input_is_none(server: Wire, answer: Json) -> None:
-    assert asked(server, answer, "ask_input")[1] is None
+    assert asked(server, answer, "ask_input", is_odd=True)[1] is None
