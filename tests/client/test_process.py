@@ -150,7 +150,7 @@ async def test_notifications_and_events_of_unknown_runs_reach_the_callback(tmp_p
     heard = []
     other = {"method": "agent/event", "params": {"runId": "other", "seq": 0, "event": {"type": "x"}}}
     changed = {"method": "tools/changed", "params": {"added": ["a"], "removed": [], "changed": []}}
-    script = {"agent/submit": [{"notify": changed}, {"notify": other}, *SAYS_HELLO]}
+    script = {"agent/submit": [{"notify": changed}, {"notify": other, "isOdd": True}, *SAYS_HELLO]}
     async with sidecar(
         tmp_path, script, on_notification=lambda method, params: heard.append((method, params))
     ) as host:
@@ -160,13 +160,14 @@ async def test_notifications_and_events_of_unknown_runs_reach_the_callback(tmp_p
 
 async def test_a_cancelled_request_is_withdrawn(tmp_path: Path) -> None:
     arrived = asyncio.Event()
-    script = {"slow": [{"notify": {"method": "slow/arrived", "params": {}}}]}
+    arrives = {"method": "tools/changed", "params": {"added": [], "removed": [], "changed": []}}
+    script = {"models/list": [{"notify": arrives}]}
     async with sidecar(tmp_path, script, on_notification=lambda method, params: arrived.set()) as host:
-        asking = asyncio.create_task(host.request("slow"))
+        asking = asyncio.create_task(host.request("models/list"))
         await asyncio.wait_for(arrived.wait(), 5)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
     sent = received(tmp_path)
-    (slow,) = [message for message in sent if message.get("method") == "slow"]
+    (slow,) = [message for message in sent if message.get("method") == "models/list"]
     assert {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": slow["id"]}} in sent

@@ -38,12 +38,13 @@ async def test_a_plain_callback_may_block_while_events_go_on(tmp_path: Path) -> 
 
     question = {"id": "q-1", "method": "agent/requestApproval", "params": {}}
     event = {"event": {"type": "assistantTextDelta", "text": "still here"}}
-    # The event follows the question, before its answer, thanks to the nested script of a notification.
-    script = {"agent/submit": [{"ask": question}, {"result": ANSWER}], "ping": [event, {"result": None}]}
+    # The event follows the question, before its answer, thanks to the nested script of another request.
+    steered = [event, {"result": {"accepted": True}}]
+    script = {"agent/submit": [{"ask": question}, {"result": ANSWER}], "agent/steer": steered}
 
     async with sidecar(tmp_path, script, on_approval=decide) as host:
         run = host.submit("hi")
-        await host.request("ping", {"runId": run.run_id})
+        await host.request("agent/steer", {"runId": run.run_id, "prompt": "go on"})
         assert [event["text"] async for event in first_of(run)] == ["still here"]
         seen.set()
         await run.result()
@@ -74,7 +75,7 @@ async def test_input_is_accepted_declined_or_answered_whole(tmp_path: Path, give
 
 @pytest.mark.parametrize("method", ["agent/requestApproval", "agent/requestInput", "model/complete", "no/such"])
 async def test_a_request_without_a_callback_is_refused_as_unknown(tmp_path: Path, method: str) -> None:
-    async with sidecar(tmp_path, {"agent/submit": asks(method, {})}) as host:
+    async with sidecar(tmp_path, {"agent/submit": asks(method, {}, is_odd=method == "no/such")}) as host:
         await host.submit("hi").result()
     assert [answer["error"]["code"] for answer in answers_in(tmp_path)] == [-32601]
 
@@ -118,11 +119,12 @@ async def test_an_approval_that_was_decided_elsewhere_is_dropped_and_answered(tm
 
     question = {"id": "q-1", "method": "agent/requestApproval", "params": {"requestId": "r"}}
     resolved = {"event": {"type": "approvalResolved", "requestId": "r", "decision": "allowOnce", "by": "rule"}}
-    script = {"agent/submit": [{"ask": question}, {"result": ANSWER}], "ping": [resolved, {"result": None}]}
+    steered = [resolved, {"result": {"accepted": True}}]
+    script = {"agent/submit": [{"ask": question}, {"result": ANSWER}], "agent/steer": steered}
     async with sidecar(tmp_path, script, on_approval=decide) as host:
         run = host.submit("hi")
         await asked.wait()
-        await host.request("ping", {"runId": run.run_id})
+        await host.request("agent/steer", {"runId": run.run_id, "prompt": "go on"})
         await run.result()
     assert [answer["error"]["code"] for answer in answers_in(tmp_path)] == [-32800]
 

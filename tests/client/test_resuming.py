@@ -35,7 +35,13 @@ def gives(*events: dict[str, Any]) -> dict[str, Any]:
 
 
 def runs(*statuses: str) -> dict[str, Any]:
-    return {"result": {"runs": [{"runId": "r-1", "status": status} for status in statuses]}}
+    return {
+        "result": {
+            "sessionId": "s-1",
+            "messages": [],
+            "runs": [{"runId": "r-1", "status": status} for status in statuses],
+        }
+    }
 
 
 async def test_a_run_is_resumed_with_what_was_missed_up_to_its_last_event(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ async def test_a_cancelled_run_raises_run_cancelled(tmp_path: Path) -> None:
         {"event": {"type": "runStarted", "model": "m"}},
         {"wait": "agent/cancel"},
         {"event": {"type": "runCompleted", "stopReason": "cancelled", "usage": {}}},
-        {"error": {"code": -32800, "message": "cancelled"}},
+        {"error": {"code": -32800, "message": "cancelled", "data": {"kind": "requestCancelled"}}},
     ]
     script = {"agent/submit": waits, "agent/cancel": [{"result": {"cancelled": True}}]}
     async with sidecar(tmp_path, script) as host:

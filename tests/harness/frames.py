@@ -18,6 +18,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from sidecar.conformance.frames import Body, FrameReader
+
 Json = dict[str, Any]
 
 SCHEMA: Json = json.loads((Path(__file__).parents[2] / "clients/protocol.schema.json").read_text("utf-8"))
@@ -69,6 +71,11 @@ class Ledger:
         self.shapes: set[int] = set()
         """Hashes of what has been found to fit; see `shape_of`."""
         self._complaints: dict[object, str] = {}
+        self._logs: list[Path] = []
+
+    def listen(self, log: Path) -> None:
+        """A process writes into this file what it hears, as `listening.py` does; it is read by `take`."""
+        self._logs.append(log)
 
     def complain(self, key: object, text: str) -> None:
         """Something does not fit. Under its key it can be withdrawn."""
@@ -80,6 +87,10 @@ class Ledger:
 
     def take(self) -> list[str]:
         """The complaints so far, which are dealt with now."""
+        logs, self._logs = self._logs, []
+        for log in filter(Path.exists, logs):
+            read_log(log.read_bytes(), self)
+            log.unlink()
         taken, self._complaints = self._complaints, {}
         return list(taken.values())
 
@@ -179,6 +190,19 @@ class Conversation:
 
 
 _NUMBERS = count()
+
+
+def read_log(content: bytes, ledger: Ledger) -> None:
+    """Hears a conversation from a log: pieces of bytes, each after its direction and its length."""
+    conversation = Conversation(ledger)
+    readers = {b">": FrameReader(), b"<": FrameReader()}
+    hear = {b">": conversation.sent, b"<": conversation.received}
+    position = 0
+    while (end := content.find(b"\n", position)) >= 0:
+        mark, length = content[position : position + 1], int(content[position + 1 : end])
+        position = end + 1 + length
+        for found in readers[mark].feed(content[end + 1 : position]):
+            hear[mark](json.loads(found.data) if isinstance(found, Body) else repr(found.data))
 
 
 def _is_refusal(frame: Any) -> bool:

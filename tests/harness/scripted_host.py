@@ -24,8 +24,8 @@ SAYS_HELLO = [
 ]
 
 
-def asks(method: str, params: dict[str, Any], *, how: str = "ask") -> list[dict[str, Any]]:
-    return [{how: {"id": "q-1", "method": method, "params": params}}, {"result": ANSWER}]
+def asks(method: str, params: dict[str, Any], *, how: str = "ask", is_odd: bool = False) -> list[dict[str, Any]]:
+    return [{how: {"id": "q-1", "method": method, "params": params}, "isOdd": is_odd}, {"result": ANSWER}]
 
 
 def answers_in(folder: Path) -> list[dict[str, Any]]:

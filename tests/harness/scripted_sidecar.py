@@ -3,8 +3,9 @@
     python scripted_sidecar.py SCRIPT.json [LOG]
 
 The script maps a method to the steps that answer it; a list of lists gives each further request its own. LOG
-gets every message received, one JSON a line. `initialize`, `shutdown` and `exit` are answered without a
-script. In a step, "$id", "$runId" and "$sessionId" stand for those of the request being answered. Steps:
+gets every message received, one JSON a line, and LOG.heard all frames, for `frames.py`. `initialize`, `shutdown`
+and `exit` are answered without a script. In a step, "$id", "$runId" and "$sessionId" stand for those of the
+request being answered; what a question of the protocol must have and the script does not give is added. Steps:
 
     {"event": {…}}                    an agent/event, numbered
     {"notify": {"method", "params"}}  any notification
@@ -15,6 +16,8 @@ script. In a step, "$id", "$runId" and "$sessionId" stand for those of the reque
     {"result": …} {"error": {…}}      the answer; without either there is none
     {"raw": "…"} {"stderr": "…"}      text to stdout, not framed, or to stderr
     {"exit": 3}                       the end of the process
+
+With "isOdd": true beside it, what a step sends is wrong on purpose and not heard.
 """
 
 import json
@@ -33,12 +36,38 @@ DEFAULT_SCRIPT: JsonObject = {
     "tools/register": [{"result": {"registered": []}}],
 }
 
+QUESTIONS: JsonObject = {
+    "agent/requestApproval": {
+        "requestId": "apr-0",
+        "callId": "c-0",
+        "toolName": "write_file",
+        "input": {},
+        "permissions": ["write"],
+        "reason": "permissions.ask",
+        "title": "Run write_file",
+        "options": [{"decision": "allowOnce", "label": "Allow once"}, {"decision": "deny", "label": "Deny"}],
+        "deadlineMs": 60_000,
+    },
+    "agent/requestInput": {"requestId": "inp-0", "message": "?", "source": "a tool", "deadlineMs": 60_000},
+    "model/complete": {"requestId": "mod-0", "messages": [], "tools": [], "idleTimeoutMs": 60_000},
+}
+"""What is added to a question: all that must be there."""
+
 
 def scripted(folder: Path, script: JsonObject) -> tuple[str, ...]:
     """The command that plays `script`; what it receives goes to `folder`, for `received`."""
     path = folder / "script.json"
     path.write_text(json.dumps(script))
-    return (sys.executable, __file__, str(path), str(folder / "received.jsonl"))
+    from tests.harness.frames import LEDGER  # Not above: what plays the script has the standard library alone.
+
+    log = folder / "received.jsonl"
+    LEDGER.listen(heard_in(log))
+    return (sys.executable, __file__, str(path), str(log))
+
+
+def heard_in(log: Path) -> Path:
+    """Where all frames go, those that were sent, too."""
+    return log.with_name(f"{log.name}.heard")
 
 
 def received(folder: Path) -> list[JsonObject]:
@@ -66,6 +95,7 @@ class ScriptedSidecar:
             if self._log:
                 with self._log.open("a") as log:
                     log.write(json.dumps(message) + "\n")
+            self._keep(b">", frame(message))
             if "method" in message:
                 self._play(message)
             if until(message):
@@ -86,25 +116,27 @@ class ScriptedSidecar:
             self._take_step(step, request)
 
     def _take_step(self, step: JsonObject, request: JsonObject) -> None:
+        is_odd = step.get("isOdd", False)
         match step:
             case {"event": event}:
                 params = filled_in({"sessionId": "$sessionId", "runId": "$runId", "seq": self._seq}, request)
-                self._send({"method": "agent/event", "params": {**params, "event": event}})
+                self._send({"method": "agent/event", "params": {**params, "event": event}}, is_odd=is_odd)
                 self._seq += 1
             case {"notify": message}:
-                self._send(message)
+                self._send(completed(message), is_odd=is_odd)
             case {"ask": question}:
-                self._send(question)
+                self._send(completed(question), is_odd=is_odd)
                 self._take_messages(until=lambda message: is_answer(message, question["id"]))
             case {"withdraw": question}:
-                self._send(question, {"method": "$/cancelRequest", "params": {"id": question["id"]}})
+                self._send(completed(question), {"method": "$/cancelRequest", "params": {"id": question["id"]}})
                 self._take_messages(until=lambda message: is_answer(message, question["id"]))
             case {"wait": method}:
                 self._take_messages(until=lambda message: message.get("method") == method)
             case {"gate": path}:
                 Path(path).read_bytes()
             case {"result": _} | {"error": _}:
-                self._send({"id": request["id"], **step})
+                answer = {name: value for name, value in step.items() if name != "isOdd"}
+                self._send({"id": request["id"], **answer}, is_odd=is_odd)
             case {"raw": text}:
                 write(text.encode())
             case {"stderr": text}:
@@ -113,8 +145,22 @@ class ScriptedSidecar:
             case {"exit": status}:
                 sys.exit(status)
 
-    def _send(self, *messages: JsonObject) -> None:
-        write(b"".join(frame({"jsonrpc": "2.0", **message}) for message in messages))
+    def _send(self, *messages: JsonObject, is_odd: bool = False) -> None:
+        frames = b"".join(frame({"jsonrpc": "2.0", **message}) for message in messages)
+        if not is_odd:
+            self._keep(b"<", frames)
+        write(frames)
+
+    def _keep(self, mark: bytes, data: bytes) -> None:
+        if self._log:
+            with heard_in(self._log).open("ab") as heard:
+                heard.write(b"%b%d\n%b" % (mark, len(data), data))
+
+
+def completed(message: JsonObject) -> JsonObject:
+    """The message with all that must be there."""
+    known = QUESTIONS.get(message["method"], {})
+    return {**message, "params": {**known, **message.get("params", {})}}
 
 
 def is_answer(message: JsonObject, request_id: Any) -> bool:
