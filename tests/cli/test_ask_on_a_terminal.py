@@ -195,7 +195,7 @@ CANCELLABLE = {
         event("assistantTextDelta", text="Working"),
         {"wait": "agent/cancel"},
         event("runCompleted", stopReason="cancelled", usage={}),
-        {"error": {"code": -32800, "message": "cancelled"}},
+        {"error": {"code": -32800, "message": "cancelled", "data": {"kind": "requestCancelled"}}},
     ],
     "agent/cancel": [{"result": {"cancelled": True}}],
 }

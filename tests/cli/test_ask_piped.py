@@ -175,10 +175,11 @@ def test_what_is_allowed_by_flag_is_not_asked_about(
 def test_what_is_allowed_by_flag_is_denied_no_more_in_this_session(
     tmp_path: Path, before: list[str], after: list[str]
 ) -> None:
+    permissions = {"denied": ["delete", "shell"], "ask": [], "allowUnspecified": True, "rules": []}
     script = {
         "session/create": [{"result": {"sessionId": "s-7"}}],
-        "permissions/get": [{"result": {"allowed": before, "denied": ["delete", "shell"], "ask": []}}],
-        "permissions/set": [{"result": {}}],
+        "permissions/get": [{"result": {"allowed": before, **permissions}}],
+        "permissions/set": [{"result": {"allowed": after, **permissions}}],
         "agent/submit": says("ok"),
     }
     ask(tmp_path, script, "--allow", "delete", "hi")

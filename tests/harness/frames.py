@@ -9,7 +9,8 @@ Source: protocol.md, Notation and ground rule 2; JSON-RPC 2.0, sections 4 and 5.
 
 import json
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -71,11 +72,17 @@ class Ledger:
         self.shapes: set[int] = set()
         """Hashes of what has been found to fit; see `shape_of`."""
         self._complaints: dict[object, str] = {}
-        self._logs: list[Path] = []
+        self._folders: set[Path] = set()
 
-    def listen(self, log: Path) -> None:
-        """A process writes into this file what it hears, as `listening.py` does; it is read by `take`."""
-        self._logs.append(log)
+    def listen(self, folder: Path) -> None:
+        """Processes keep what they hear in this folder, each in a file `….heard`; `take` reads them."""
+        self._folders.add(folder)
+
+    def read(self, folder: Path) -> None:
+        """What was heard in this folder so far."""
+        for log in folder.glob("*.heard"):
+            read_log(log.read_bytes(), self)
+            log.unlink()
 
     def complain(self, key: object, text: str) -> None:
         """Something does not fit. Under its key it can be withdrawn."""
@@ -87,10 +94,8 @@ class Ledger:
 
     def take(self) -> list[str]:
         """The complaints so far, which are dealt with now."""
-        logs, self._logs = self._logs, []
-        for log in filter(Path.exists, logs):
-            read_log(log.read_bytes(), self)
-            log.unlink()
+        while self._folders:
+            self.read(self._folders.pop())
         taken, self._complaints = self._complaints, {}
         return list(taken.values())
 
@@ -192,17 +197,33 @@ class Conversation:
 _NUMBERS = count()
 
 
+def listened(folder: Path, command: Sequence[str]) -> list[str]:
+    """The command of a sidecar that is heard, whoever starts it; where that cannot be, the command alone."""
+    if sys.platform == "win32":
+        return [*command]
+    LEDGER.listen(folder)
+    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("listening.py")), str(folder), *command]
+
+
 def read_log(content: bytes, ledger: Ledger) -> None:
     """Hears a conversation from a log: pieces of bytes, each after its direction and its length."""
     conversation = Conversation(ledger)
     readers = {b">": FrameReader(), b"<": FrameReader()}
     hear = {b">": conversation.sent, b"<": conversation.received}
+    pieces = list(_pieces(content))
+    if all(mark == b"<" for mark, _ in pieces):
+        return  # Nobody has spoken to it: no host, but somebody who asks for its version.
+    for mark, data in pieces:
+        for found in readers[mark].feed(data):
+            hear[mark](json.loads(found.data) if isinstance(found, Body) else repr(found.data))
+
+
+def _pieces(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     position = 0
     while (end := content.find(b"\n", position)) >= 0:
-        mark, length = content[position : position + 1], int(content[position + 1 : end])
-        position = end + 1 + length
-        for found in readers[mark].feed(content[end + 1 : position]):
-            hear[mark](json.loads(found.data) if isinstance(found, Body) else repr(found.data))
+        start, length = end + 1, int(content[position + 1 : end])
+        yield content[position : position + 1], content[start : start + length]
+        position = start + length
 
 
 def _is_refusal(frame: Any) -> bool:

@@ -4,14 +4,17 @@ Import the fixture `node_client` to use it. A machine without node skips such te
 install or a build that fails fails them.
 """
 
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from attrs import frozen
 
+from tests.harness.frames import LEDGER, listened
 from tests.harness.npm import copied, locked, once
 from tests.harness.scripted_sidecar import __file__ as scripted_sidecar_file
 from tests.harness.terminal import ROOT, environment
@@ -30,9 +33,17 @@ class NodeClient:
     folder: Path
 
     def node(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Runs node in the package's folder, with the commands of a real and a scripted sidecar at hand."""
-        ours = {"PYTHON": sys.executable, "SCRIPTED_SIDECAR": str(scripted_sidecar_file), "NO_COLOR": "1"}
-        return self.run("node", *arguments, **ours, **variables)
+        """Runs node in the package's folder, with the commands of a real and a scripted sidecar at hand.
+
+        The folder HEARD is for what they hear.
+        """
+        with TemporaryDirectory() as heard:
+            ours = {"PYTHON": sys.executable, "SCRIPTED_SIDECAR": str(scripted_sidecar_file), "NO_COLOR": "1"}
+            sidecar = listened(Path(heard), (sys.executable, "-P", "-m", "sidecar"))
+            ours |= {"SIDECAR": json.dumps(sidecar), "HEARD": heard}
+            done = self.run("node", *arguments, **ours, **variables)
+            LEDGER.read(Path(heard))
+        return done
 
     def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Runs a command in the package's folder."""

@@ -60,9 +60,8 @@ def scripted(folder: Path, script: JsonObject) -> tuple[str, ...]:
     path.write_text(json.dumps(script))
     from tests.harness.frames import LEDGER  # Not above: what plays the script has the standard library alone.
 
-    log = folder / "received.jsonl"
-    LEDGER.listen(heard_in(log))
-    return (sys.executable, __file__, str(path), str(log))
+    LEDGER.listen(folder)
+    return (sys.executable, __file__, str(path), str(folder / "received.jsonl"))
 
 
 def heard_in(log: Path) -> Path:
@@ -106,7 +105,7 @@ class ScriptedSidecar:
         if steps is None:
             if "id" in request and not request["method"].startswith("$/"):
                 error = {"code": -32601, "message": f"unscripted method {request['method']}"}
-                self._send({"id": request["id"], "error": error})
+                self._send({"id": request["id"], "error": {**error, "data": {"kind": "methodNotFound"}}})
             return
         if steps and isinstance(steps[0], list):
             steps = steps.pop(0)

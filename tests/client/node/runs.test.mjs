@@ -68,7 +68,7 @@ const UNTIL_CANCELLED = {
     { event: { type: "runStarted", model: "m" } },
     { wait: "agent/cancel" },
     { event: { type: "runCompleted", stopReason: "cancelled", usage: {} } },
-    { error: { code: -32800, message: "cancelled" } },
+    { error: { code: -32800, message: "cancelled", data: { kind: "requestCancelled" } } },
   ],
   "agent/cancel": [{ result: { cancelled: true } }],
 };

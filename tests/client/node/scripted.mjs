@@ -1,7 +1,7 @@
 // A Sidecar of the library over a scripted one (tests/harness/scripted_sidecar.py), and the scripts used most.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 import { Sidecar } from "agent-sidecar-client";
 
@@ -36,7 +36,7 @@ export function temporaryFolder() {
 /** The settings that spawn a sidecar playing `script`, and what it has received so far. */
 export function scripted(script, settings = {}) {
   const cwd = temporaryFolder();
-  const [play, log] = [join(cwd, "script.json"), join(cwd, "received.jsonl")];
+  const [play, log] = [join(cwd, "script.json"), join(process.env.HEARD, `${basename(cwd)}.jsonl`)];
   writeFileSync(play, JSON.stringify(script));
   return {
     settings: { command: [process.env.PYTHON, process.env.SCRIPTED_SIDECAR, play, log], cwd, ...settings },

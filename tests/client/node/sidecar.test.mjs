@@ -10,7 +10,7 @@ import { RunCancelled, Sidecar } from "agent-sidecar-client";
 
 import { all, gate, temporaryFolder } from "./scripted.mjs";
 
-const COMMAND = [process.env.PYTHON, "-P", "-m", "sidecar"];
+const COMMAND = JSON.parse(process.env.SIDECAR);
 const cwd = temporaryFolder();
 const asked = [];
 const waiting = gate();
