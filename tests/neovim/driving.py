@@ -37,13 +37,10 @@ def options(model: ScriptedModel, **more: Any) -> dict[str, Any]:
 
 async def play(scenario: str, given: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
     """Plays a scenario in a Neovim of its own; what it saw."""
+    told = {"command": listened(Path(given["folder"]), COMMAND), **given}
     process = await asyncio.create_subprocess_exec(
         *(NVIM, "--headless", "-u", "NONE", "--cmd", f"set rtp^={PLUGIN}"),
-        *(
-            "-l",
-            str(Path(__file__).parent / f"{scenario}.lua"),
-            json.dumps({"command": listened(Path(given["folder"]), COMMAND), **given}),
-        ),
+        *("-l", str(Path(__file__).parent / f"{scenario}.lua"), json.dumps(told)),
         env={**env, "HOME": given["folder"], "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
