@@ -197,7 +197,7 @@ def test_methods_beside_the_schema_are_not_in_it() -> None:
 
 # Every harness -------------------------------------------------------------------------------------------
 
-WRONG = {"agent/submit": [{"event": {"type": "assistantTextDelta"}}, {"result": ANSWER}]}
+WRONG = {"agent/submit": [{"event": {"type": "retrying"}}, {"result": ANSWER}]}
 
 
 def deaf(folder: Path) -> tuple[str, ...]:
