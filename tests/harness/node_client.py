@@ -15,7 +15,8 @@ import pytest
 from attrs import frozen
 
 from tests.harness.frames import LEDGER, listened
-from tests.harness.npm import copied, locked, once
+from tests.harness.npm import locked
+from tests.harness.once import copied, once
 from tests.harness.scripted_sidecar import __file__ as scripted_sidecar_file
 from tests.harness.terminal import ROOT, environment
 

@@ -6,22 +6,19 @@ node skips such tests; where node is there, an install that fails fails them.
 
 import asyncio
 import contextlib
-import fcntl
-import hashlib
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.harness.once import alone, once
 from tests.harness.tcp import closed_port
 
 _ROOT = Path(__file__).resolve().parents[2]
-_INSTALL_LIMIT_SECS = 300
 _START_LIMIT_SECS = 20
 
 
@@ -85,44 +82,5 @@ def locked(name: str) -> Iterator[Path]:
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not on this machine")
     folder = _ROOT / ".cache" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # Tests of several processes may want it at once.
+    with alone(folder):
         yield folder
-
-
-def once(folder: Path, sources: Iterable[Path], prepare: Callable[[], object], command: tuple[str, ...]) -> None:
-    """Runs `prepare`, then the command in the folder, unless that was done with just these sources."""
-    done = folder / f"done-{'-'.join(command[1:])}"
-    fingerprint = _fingerprint(sources)
-    if done.exists() and done.read_text() == fingerprint:
-        return
-    prepare()
-    result = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=_INSTALL_LIMIT_SECS,
-    )
-    if result.returncode != 0:
-        pytest.fail(f"{' '.join(command)} failed with status {result.returncode}:\n{result.stdout}{result.stderr}")
-    done.write_text(fingerprint)
-
-
-def copied(source: Path, target: Path) -> None:
-    """A file, or a folder in the place of what was there."""
-    if source.is_dir():
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(source, target)
-    else:
-        shutil.copy(source, target)
-
-
-def _fingerprint(sources: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for source in sorted(sources):
-        for file in sorted(source.rglob("*")) or [source]:
-            digest.update(str(file).encode() + b"\0" + (file.read_bytes() if file.is_file() else b""))
-    return digest.hexdigest()

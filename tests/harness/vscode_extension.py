@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from tests.harness.npm import copied, locked, once
+from tests.harness.npm import locked
+from tests.harness.once import copied, once
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "clients/vscode"
