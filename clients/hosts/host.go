@@ -1,8 +1,4 @@
-// A host of Agent Sidecar in Go, with the standard library.
-//
-//	go run host.go [--yes] PROMPT
-//
-// AGENT_SIDECAR is the command of the sidecar, AGENT_SIDECAR_OPTIONS its options as JSON.
+// A host of Agent Sidecar in Go 1.18 or later: go build host.go && ./host PROMPT...
 package main
 
 import (
@@ -10,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net/textproto"
 	"os"
 	"os/exec"
@@ -20,130 +17,133 @@ import (
 
 type object = map[string]any
 
+// message is a request, a notification or an answer, as far as this host looks into it.
+type message struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		RunID, Title string
+		Input        json.RawMessage
+		Event        struct {
+			Type, Text, ToolName, StopReason string
+			IsError                          bool
+		}
+	}
+	Result struct {
+		SessionID    *string
+		Capabilities struct{ Experimental map[string]map[string]any }
+	}
+	Error *struct {
+		Message string
+		Data    struct{ Kind string }
+	}
+}
+
 var (
-	from    *bufio.Reader
-	to      io.Writer
-	lastID  float64
-	saysYes bool
+	sidecar   = exec.Command("agent-sidecar")
+	to, _     = sidecar.StdinPipe()
+	output, _ = sidecar.StdoutPipe()
+	from      = bufio.NewReader(output)
+	person    = bufio.NewScanner(os.Stdin)
 )
 
 func main() {
-	arguments := os.Args[1:]
-	if saysYes = len(arguments) > 0 && arguments[0] == "--yes"; saysYes {
-		arguments = arguments[1:]
-	}
-	words := strings.Fields(or(os.Getenv("AGENT_SIDECAR"), "agent-sidecar"))
-	sidecar := exec.Command(words[0], words[1:]...)
+	log.SetFlags(0)
 	sidecar.Stderr = os.Stderr
-	to, _ = sidecar.StdinPipe()
-	output, _ := sidecar.StdoutPipe()
-	from = bufio.NewReader(output)
-	must(sidecar.Start())
-	failed, _ := converse(strings.Join(arguments, " "))["error"].(object)
-	if failed != nil {
-		fmt.Fprintf(os.Stderr, "%v: %v\n", failed["data"].(object)["kind"], failed["message"])
+	if err := sidecar.Start(); err != nil {
+		log.Fatal(err)
 	}
-	request("shutdown", nil)
-	send(object{"method": "exit"})
-	time.AfterFunc(5*time.Second, func() { sidecar.Process.Kill() })
-	sidecar.Wait()
-	if failed != nil {
-		os.Exit(1)
-	}
-}
-
-func converse(prompt string) object {
 	able := object{"experimental": object{"agentSidecar": object{"approvals": true, "hostTools": true}}}
-	options := json.RawMessage(or(os.Getenv("AGENT_SIDECAR_OPTIONS"), "{}"))
-	start := object{"processId": os.Getpid(), "capabilities": able, "initializationOptions": options}
-	if answer := request("initialize", start); answer["error"] != nil {
-		return answer
+	ready := request("1", "initialize", object{"processId": os.Getpid(), "capabilities": able})
+	version := ready.Result.Capabilities.Experimental["agentSidecar"]["protocolVersion"]
+	if !strings.HasPrefix(fmt.Sprint(version), "1.") {
+		end("there is no sidecar of version 1 to work with")
 	}
 	send(object{"method": "initialized", "params": object{}})
-	tool := object{"name": "host_language", "description": "This host's language", "inputSchema": object{"type": "object"}}
-	request("tools/register", object{"tools": []object{tool}})
-	defer fmt.Println()
-	return request("agent/submit", object{"prompt": prompt})
+	tool := object{"name": "host_language", "description": "The language of this host", "inputSchema": object{}}
+	request("2", "tools/register", object{"tools": []object{tool}})
+	var session *string // Each prompt goes on with the session of the one before.
+	for _, prompt := range os.Args[1:] {
+		id := fmt.Sprintf("go-%d", time.Now().UnixNano())
+		done := request(id, "agent/submit", object{"prompt": prompt, "runId": id, "sessionId": session})
+		session = done.Result.SessionID
+	}
+	request("3", "shutdown", nil)
+	send(object{"method": "exit"})
+	end(nil)
 }
 
-func send(message object) {
-	message["jsonrpc"] = "2.0"
-	body, _ := json.Marshal(message)
-	_, err := fmt.Fprintf(to, "Content-Length: %d\r\n\r\n%s", len(body), body)
-	must(err)
+// end has the sidecar end, by force where that is not enough, and then the host.
+func end(failure any) {
+	to.Close()
+	time.AfterFunc(3*time.Second, func() { sidecar.Process.Kill() })
+	sidecar.Wait()
+	if failure != nil {
+		log.Fatal(failure)
+	}
 }
 
-func receive() (message object) {
-	header, err := textproto.NewReader(from).ReadMIMEHeader()
-	must(err)
+// request returns the answer; what comes before it is dealt with as it comes. A run has the id of its request.
+func request(id, method string, params any) message {
+	send(object{"id": id, "method": method, "params": params})
+	for {
+		m := receive()
+		switch {
+		case m.Method == "" && string(m.ID) == strconv.Quote(id):
+			if m.Error != nil {
+				end(m.Error.Data.Kind + ": " + m.Error.Message)
+			}
+			return m
+		case m.Method == "agent/event" && m.Params.RunID == id:
+			show(m)
+		case m.Method != "" && m.ID != nil:
+			answer(m)
+		} // What a host does not know it passes over.
+	}
+}
+
+func answer(m message) {
+	switch m.Method {
+	case "tools/execute":
+		send(object{"id": m.ID, "result": object{"ok": true, "data": "Go"}})
+	case "agent/requestApproval":
+		log.Printf("* %s %s [y/n]", m.Params.Title, m.Params.Input)
+		decision := "deny"
+		if person.Scan() && strings.HasPrefix(person.Text(), "y") {
+			decision = "allowOnce"
+		}
+		send(object{"id": m.ID, "result": object{"decision": decision}})
+	default:
+		send(object{"id": m.ID, "error": object{"code": -32601, "message": "there is no such method here"}})
+	}
+}
+
+func send(fields object) {
+	fields["jsonrpc"] = "2.0"
+	body, _ := json.Marshal(fields)
+	fmt.Fprintf(to, "Content-Length: %d\r\n\r\n%s", len(body), body) // What is lost is noticed when it is read from.
+}
+
+func receive() (m message) {
+	header, _ := textproto.NewReader(from).ReadMIMEHeader()
 	length, _ := strconv.Atoi(header.Get("Content-Length"))
 	body := make([]byte, length)
-	_, err = io.ReadFull(from, body)
-	must(err)
-	must(json.Unmarshal(body, &message))
-	return message
+	if _, err := io.ReadFull(from, body); err != nil || length == 0 {
+		end("the sidecar has ended")
+	}
+	json.Unmarshal(body, &m) // What does not fit is nothing that this host knows.
+	return m
 }
 
-// request returns the answer; whatever comes before it is dealt with.
-func request(method string, params any) object {
-	lastID++
-	send(object{"id": lastID, "method": method, "params": params})
-	for {
-		message := receive()
-		params, _ := message["params"].(object)
-		switch {
-		case message["method"] == nil && message["id"] == lastID:
-			return message
-		case message["method"] != nil && message["id"] != nil:
-			send(answer(message["id"], message["method"].(string), params))
-		case message["method"] == "agent/event":
-			show(params["event"].(object))
-		}
-	}
-}
-
-func answer(id any, method string, params object) object {
-	switch method {
-	case "agent/requestApproval":
-		return object{"id": id, "result": object{"decision": decide(params)}}
-	case "tools/execute":
-		return object{"id": id, "result": object{"ok": true, "data": "Go"}}
-	}
-	return object{"id": id, "error": object{"code": -32601, "message": "there is no " + method + " here"}}
-}
-
-func decide(question object) string {
-	input, _ := json.Marshal(question["input"])
-	fmt.Printf("\n* %v (%s) [y/n]\n", question["title"], input)
-	reply := "y"
-	if !saysYes {
-		reply, _ = bufio.NewReader(os.Stdin).ReadString('\n')
-	}
-	if strings.HasPrefix(strings.ToLower(reply), "y") {
-		return "allowOnce"
-	}
-	return "deny"
-}
-
-func show(event object) {
-	switch event["type"] {
+func show(m message) {
+	switch e := m.Params.Event; e.Type {
 	case "assistantTextDelta":
-		fmt.Print(event["text"])
+		fmt.Print(e.Text)
+	case "turnComplete":
+		fmt.Println()
 	case "toolExecutionCompleted":
-		fmt.Printf("\n* %s %s\n", map[any]string{true: "failed", false: "ok"}[event["isError"]], event["toolName"])
-	}
-}
-
-func or(given, otherwise string) string {
-	if given == "" {
-		return otherwise
-	}
-	return given
-}
-
-func must(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "the sidecar is lost:", err)
-		os.Exit(1)
+		log.Println("*", map[bool]string{true: "failed", false: "ok"}[e.IsError], e.ToolName)
+	case "runCompleted":
+		log.Println("*", e.StopReason)
 	}
 }

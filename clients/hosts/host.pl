@@ -1,115 +1,125 @@
 #!/usr/bin/env perl
-# A host of Agent Sidecar in Perl, with what every Perl brings along.
-#
-#   perl host.pl [--yes] PROMPT
-#
-# AGENT_SIDECAR is the command of the sidecar, AGENT_SIDECAR_OPTIONS its options as JSON.
+# A host of Agent Sidecar in Perl, with what every Perl brings along: perl host.pl PROMPT...
 use strict;
 use warnings;
+use IO::Handle;
 use IPC::Open2 qw(open2);
 use JSON::PP;
+use Time::HiRes qw(time);
 
-my $yes    = @ARGV && $ARGV[0] eq '--yes' ? shift @ARGV : 0;
-my $prompt = shift @ARGV or die "usage: perl host.pl [--yes] PROMPT\n";
-my $json   = JSON::PP->new->utf8->canonical;
-my ($last_id, $ends_line) = (0, 1);
+my $json = JSON::PP->new->utf8->canonical;
 
-$| = 1;
-binmode STDOUT, ':utf8';
-my $pid = open2(my $from, my $to, split ' ', $ENV{AGENT_SIDECAR} // 'agent-sidecar');
+for my $stream (*STDOUT, *STDERR) {
+    binmode $stream, ':encoding(UTF-8)';
+    $stream->autoflush;
+}
+$SIG{PIPE} = 'IGNORE';    # What is lost is noticed when it is read from.
+my $pid = open2(my $from, my $to, 'agent-sidecar');
 binmode $_ for $from, $to;
 
+start();
+my $session_id;
+$session_id = submit($_, $session_id) for @ARGV;
+request('3', 'shutdown', undef);
+send_message(method => 'exit');
+finish(0);
+
+sub start {
+    my $able   = {experimental => {agentSidecar => {approvals => JSON::PP::true, hostTools => JSON::PP::true}}};
+    my $result = request('1', 'initialize', {processId => $$, capabilities => $able});
+    my $version = $result->{capabilities}{experimental}{agentSidecar}{protocolVersion} // '';
+    give_up('there is no sidecar of version 1 to work with') unless $version =~ /^1\./;
+    send_message(method => 'initialized', params => {});
+    my $tool = {name => 'host_language', description => 'The language of this host', inputSchema => {}};
+    request('2', 'tools/register', {tools => [$tool]});
+}
+
+# Waits for the end of the run; the session in which the next one goes on.
+sub submit {
+    my ($prompt, $session_id) = @_;
+    utf8::decode($prompt);
+    my $id = "perl-$$-" . time;
+    return request($id, 'agent/submit', {prompt => $prompt, runId => $id, sessionId => $session_id})->{sessionId};
+}
+
+sub finish {
+    my ($status) = @_;
+    close $to;
+    local $SIG{ALRM} = sub { kill KILL => $pid };
+    alarm 3;
+    waitpid $pid, 0;
+    exit $status;
+}
+
+sub give_up {
+    print STDERR "@_\n";
+    finish(1);
+}
+
+# The result; what comes before it is dealt with as it comes. A run has the id of its request.
+sub request {
+    my ($own_id, $method, $params) = @_;
+    send_message(id => $own_id, method => $method, params => $params);
+    while (1) {
+        my $message = receive();
+        my ($id, $asked) = @$message{qw(id method)};
+        if (defined $asked && defined $id) {
+            send_message(id => $id, answer($asked, $message->{params}));
+        }
+        elsif (defined $asked) {    # What a host does not know it passes over.
+            show($message->{params}{event}) if $asked eq 'agent/event' && $message->{params}{runId} eq $own_id;
+        }
+        elsif (defined $id && $id eq $own_id) {
+            my $error = $message->{error} or return $message->{result};
+            give_up(($error->{data}{kind} // 'error') . ": $error->{message}");
+        }
+    }
+}
+
 sub send_message {
-    my $body = $json->encode({jsonrpc => '2.0', %{$_[0]}});
+    my $body = $json->encode({jsonrpc => '2.0', @_});
     print {$to} 'Content-Length: ', length $body, "\r\n\r\n", $body;
     $to->flush;
 }
 
 sub receive {
-    my $length;
+    my $length = 0;
     while (defined(my $line = <$from>)) {
-        $line =~ s/\r?\n\z//;
-        last if $line eq '';
+        last if $line =~ /^\r?\n/;
         $length = $1 if $line =~ /^content-length:\s*(\d+)/i;
     }
-    die "the sidecar has ended\n" unless defined $length;
-    my $body = '';
-    while (length $body < $length) {
-        read($from, $body, $length - length $body, length $body) or die "the sidecar has ended\n";
-    }
+    my $got = read($from, my $body, $length);
+    give_up('the sidecar has ended') unless $got && $got == $length;
     return $json->decode($body);
 }
 
-# The answer to a request; whatever comes before it is dealt with.
-sub request {
-    my ($method, $params) = @_;
-    my $id = ++$last_id;
-    send_message({id => $id, method => $method, params => $params});
-    while (1) {
-        my $message = receive();
-        if (!exists $message->{method}) {
-            return $message if defined $message->{id} && $message->{id} eq $id;
-        }
-        elsif (exists $message->{id}) { answer($message) }
-        elsif ($message->{method} eq 'agent/event') { show($message->{params}{event}) }
-    }
-}
-
 sub answer {
-    my ($asked) = @_;
-    my ($method, $params) = @$asked{qw(method params)};
-    my %said =
-        $method eq 'agent/requestApproval' ? (result => decide($params))
-      : $method eq 'tools/execute'         ? (result => {ok => JSON::PP::true, data => "Perl $^V"})
-      :                                      (error  => {code => -32601, message => "there is no $method here"});
-    send_message({id => $asked->{id}, %said});
+    my ($method, $params) = @_;
+    return (result => {decision => allows($params) ? 'allowOnce' : 'deny'}) if $method eq 'agent/requestApproval';
+    return (result => {ok => JSON::PP::true, data => "Perl $^V"}) if $method eq 'tools/execute';
+    return (error => {code => -32601, message => "there is no $method here"});
 }
 
-sub decide {
+sub allows {
     my ($question) = @_;
-    line("$question->{title} (" . $json->encode($question->{input}) . ") [y/n]");
-    my $allowed = $yes || (<STDIN> // '') =~ /^y/i;
-    return {decision => $allowed ? 'allowOnce' : 'deny'};
+    my $input = JSON::PP->new->canonical->encode($question->{input});
+    print STDERR "* $question->{title} $input [y/n]\n";
+    return (<STDIN> // '') =~ /^y/;
 }
 
 sub show {
     my ($event) = @_;
-    if ($event->{type} eq 'assistantTextDelta') {
+    my $type = $event->{type};
+    if ($type eq 'assistantTextDelta') {
         print $event->{text};
-        $ends_line = $event->{text} =~ /\n\z/;
     }
-    elsif ($event->{type} eq 'toolExecutionCompleted') {
-        line(($event->{isError} ? 'failed ' : 'ok ') . $event->{toolName});
+    elsif ($type eq 'turnComplete') {
+        print "\n";
+    }
+    elsif ($type eq 'toolExecutionCompleted') {
+        print STDERR '* ', $event->{isError} ? 'failed' : 'ok', " $event->{toolName}\n";
+    }
+    elsif ($type eq 'runCompleted') {
+        print STDERR "* $event->{stopReason}\n";
     }
 }
-
-sub line {
-    print "\n" unless $ends_line;
-    print "* $_[0]\n";
-    $ends_line = 1;
-}
-
-my $able  = {experimental => {agentSidecar => {approvals => JSON::PP::true, hostTools => JSON::PP::true}}};
-my $clock = {name => 'host_language', description => 'The language of this host', inputSchema => {type => 'object'}};
-my $start = request('initialize', {
-    processId             => $$,
-    capabilities          => $able,
-    initializationOptions => $json->decode($ENV{AGENT_SIDECAR_OPTIONS} // '{}'),
-});
-my $done = $start;
-if (!$start->{error}) {
-    send_message({method => 'initialized', params => {}});
-    request('tools/register', {tools => [$clock]});
-    $done = request('agent/submit', {prompt => $prompt});
-    print "\n" unless $ends_line;
-}
-if (my $error = $done->{error}) {
-    printf STDERR "%s: %s\n", $error->{data}{kind} // $error->{code}, $error->{message};
-}
-request('shutdown', undef);
-send_message({method => 'exit'});
-close $to;
-local $SIG{ALRM} = sub { kill 'KILL', $pid };
-alarm 5;
-waitpid $pid, 0;
-exit($done->{error} ? 1 : 0);
