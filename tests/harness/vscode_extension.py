@@ -45,6 +45,11 @@ class Extension:
 @pytest.fixture(scope="session")
 def extension() -> Extension:
     """The extension as its source is now."""
+    return packaged()
+
+
+def packaged() -> Extension:
+    """Installs, checks and packages what has changed since the last time."""
     with locked("vscode-extension/clients") as clients:  # The extension takes the library from beside it.
         folder = clients / "vscode"
         folder.mkdir(exist_ok=True)

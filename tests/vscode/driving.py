@@ -46,6 +46,11 @@ class Editor:
 
 @pytest.fixture(scope="session")
 def editor() -> Editor:
+    """The editor of this machine."""
+    return found_editor()
+
+
+def found_editor() -> Editor:
     """Found on PATH, or by CODE_SERVER and CHROMIUM; what is missing is the reason to skip."""
     code_server = shutil.which(os.environ.get("CODE_SERVER", "code-server"))
     chromium = shutil.which(os.environ.get("CHROMIUM", "chromium"))
@@ -100,11 +105,10 @@ async def serving(
         await reading
 
 
-async def play(editor: Editor, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Plays the scenario; what it saw."""
+async def play(editor: Editor, scenario: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Plays a scenario, which is a script for Node; what it saw."""
     pictures = os.environ.get("VSCODE_PICTURES")
     told = {**given, "modules": str(editor.modules), "chromium": editor.chromium, "pictures": pictures}
-    scenario = Path(__file__).parent / "scenario.mjs"
     out = await _run("node", scenario, json.dumps(told), env=dict(os.environ), limit_secs=_SCENARIO_LIMIT_SECS)
     seen: dict[str, Any] = json.loads(out.splitlines()[-1])
     return seen

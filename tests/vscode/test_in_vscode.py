@@ -1,7 +1,7 @@
 """The extension of `clients/vscode` in the real VS Code, in one long sitting of one person.
 
-Source: `clients/vscode/README.md`, and `protocol.md` for what is told to the sidecar. 50 ms until a key is on the
-screen is what a person does not feel. The model is the sidecar's own replay; the fast one is a real local server.
+Source: `clients/vscode/README.md`, and `protocol.md` for what is told to the sidecar. The model is the sidecar's
+own replay; the fast one is a real local server. `tests/bench/bench_vscode.py` measures how soon keys are shown.
 """
 
 import json
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are l
 
 FOLDER = "wörk späce"
 NOTES = "# Notes\n\nfirst line\nsecond line\n"
-KEYS = 60
+TYPED = "what I think of it meanwhile"
+SCENARIO = Path(__file__).with_name("scenario.mjs")
 SERVER = Path(__file__).resolve().parents[2] / "sidecar/cli/demo/server.py"
 
 COUNT = "one two three four five six seven eight nine ten " * 40
@@ -69,7 +70,7 @@ async def test_a_person_works_with_it_for_a_while(editor: Editor, extension: Ext
             "agentSidecar.mcpServers": {"demo": {"command": sys.executable, "args": [str(SERVER)]}},
         }
         async with serving(editor, extension, tmp_path / "editor", settings) as url:
-            seen = await play(editor, {"url": url, "folder": str(folder), "keys": KEYS})
+            seen = await play(editor, SCENARIO, {"url": url, "folder": str(folder), "typed": TYPED})
     assert "failure" not in seen, seen["failure"]
     nothing_starts_before_the_workspace_is_trusted(seen)
     answers_stream_and_edits_are_asked_about(seen, folder)
@@ -77,7 +78,7 @@ async def test_a_person_works_with_it_for_a_while(editor: Editor, extension: Ext
     choices_are_remembered(seen)
     a_run_stops_and_a_crash_loses_nothing(seen)
     servers_tools_and_sessions_are_listed(seen)
-    keys_are_answered_while_a_model_talks_fast(seen)
+    keys_arrive_while_a_model_talks_fast(seen)
     assert seen["violations"] == []
 
 
@@ -146,10 +147,8 @@ def servers_tools_and_sessions_are_listed(seen: Seen) -> None:
     assert seen["sessions"]["prompt"] == "What do the notes say?"
 
 
-def keys_are_answered_while_a_model_talks_fast(seen: Seen) -> None:
-    speed = seen["speed"]
-    assert speed["typed"] == KEYS
-    assert speed["charactersPerSecond"] > 4_000, speed
-    # A machine on which keys are slow by themselves is not to blame the model for it.
-    assert speed["p95Ms"] < max(50, speed["idleP95Ms"] * 2), speed
-    assert speed["ending"] == "Stopped"
+def keys_arrive_while_a_model_talks_fast(seen: Seen) -> None:
+    typing = seen["typing"]
+    assert typing["text"] == TYPED
+    assert typing["grownBy"] > 0
+    assert typing["ending"] == "Stopped"

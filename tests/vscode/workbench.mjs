@@ -5,6 +5,7 @@ import { mkdir } from "node:fs/promises";
 
 /** No single wait is longer. */
 export const BOUND_MS = 30_000;
+const ATTEMPT_MS = 5_000;
 
 export class Workbench {
   static async open(given, look = {}) {
@@ -39,10 +40,24 @@ export class Workbench {
 
   /** Runs a command by its title. */
   async command(title) {
-    await this.page.keyboard.press("F1");
-    await this.page.locator(".quick-input-widget input").first().fill(`>${title}`);
     const row = this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: title }).first();
-    await row.click();
+    await this.pick("F1", `>${title}`, row);
+  }
+
+  /** Opens the list of a key, types, and clicks the row. A list closes when the focus moves, so that it may take two. */
+  async pick(key, text, row) {
+    const input = this.page.locator(".quick-input-widget input").first();
+    const isPicked = async () => {
+      await this.page.keyboard.press(key);
+      try {
+        await input.fill(text, { timeout: ATTEMPT_MS });
+        await row.click({ timeout: ATTEMPT_MS });
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    await until(isPicked, `${text} in the list`);
   }
 
   /** The frame of the chat. */
@@ -57,9 +72,8 @@ export class Workbench {
   }
 
   async openFile(name) {
-    await this.page.keyboard.press("Control+P");
-    await this.page.locator(".quick-input-widget input").first().fill(name);
-    await this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: name }).first().click();
+    const row = this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: name }).first();
+    await this.pick("Control+P", name, row);
     await this.page.locator(`.tab[data-resource-name="${name}"]`).first().waitFor();
   }
 

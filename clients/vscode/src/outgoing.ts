@@ -2,12 +2,13 @@
 
 import type { Change } from "./common/entries";
 
-/** Two frames of a screen with 60 a second: what comes alone is still shown at once. */
-const GATHER_MS = 32;
+/** Own choice: as often as the chat shows what streams in. */
+const GATHER_MS = 50;
 
 export class Outgoing {
   private waiting: Change[] = [];
   private timer: NodeJS.Timeout | undefined;
+  private sentMs = 0;
 
   constructor(private readonly send: (changes: Change[]) => void) {}
 
@@ -22,7 +23,8 @@ export class Outgoing {
     } else {
       this.waiting.push({ ...change });
     }
-    this.timer ??= setTimeout(() => this.flush(), GATHER_MS);
+    // What comes alone is sent at once.
+    this.timer ??= setTimeout(() => this.flush(), Math.max(0, this.sentMs + GATHER_MS - performance.now()));
   }
 
   flush(): void {
@@ -30,6 +32,7 @@ export class Outgoing {
     const changes = this.waiting;
     this.waiting = [];
     if (changes.length > 0) {
+      this.sentMs = performance.now();
       this.send(changes);
     }
   }

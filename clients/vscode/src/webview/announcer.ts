@@ -6,10 +6,18 @@ import type { Change, Entry } from "../common/entries";
 const MAX_READ_CHARACTERS = 600;
 
 export class Announcer {
+  private sentences: string[] = [];
+
   constructor(private readonly place: HTMLElement) {}
 
+  /** What is said at once is read out together: a second text would cut the first one short. */
   say(text: string): void {
-    this.place.textContent = text;
+    if (this.sentences.push(text) === 1) {
+      queueMicrotask(() => {
+        this.place.textContent = this.sentences.join(" ");
+        this.sentences = [];
+      });
+    }
   }
 
   /** Says what a change means, where it means something. */
@@ -28,7 +36,7 @@ function sentence(entry: Entry, before: Entry | undefined): string | undefined {
     case "note":
       return entry.text;
     case "call":
-      if (entry.question && before?.kind === "call" && !before.question) {
+      if (entry.question && !(before?.kind === "call" && before.question)) {
         return `A question: may ${entry.toolName} run? Use the command Answer the Question to go there.`;
       }
       if (before?.kind === "call" && before.state === entry.state) {

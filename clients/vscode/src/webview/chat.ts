@@ -41,6 +41,8 @@ place.addEventListener("click", (event) => {
   }
 });
 
+window.addEventListener("keydown", () => conversation.yieldToKey(), { capture: true, passive: true });
+
 window.addEventListener("message", ({ data }: MessageEvent<ToChat>) => {
   switch (data.type) {
     case "show":

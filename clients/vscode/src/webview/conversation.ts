@@ -52,6 +52,11 @@ export class Conversation {
     this.frames.request();
   }
 
+  /** A key was pressed: showing it comes before showing what streams in. */
+  yieldToKey(): void {
+    this.frames.yieldToKey();
+  }
+
   /** Moves the focus to the question that waits for the longest time. False where there is none. */
   focusQuestion(): boolean {
     this.flush();
