@@ -137,7 +137,7 @@ export class Chat implements vscode.Disposable {
     if (!run || run.life === undefined || run.life === this.sidecar.life) {
       return;
     }
-    let failure = "the sidecar ended before the run began; ask again";
+    let failure: unknown = new Error("the sidecar ended before the run began; ask again");
     try {
       if (this.sessionId) {
         const afterSeq = run.lastSeq >= 0 ? run.lastSeq : undefined;
@@ -145,20 +145,20 @@ export class Chat implements vscode.Disposable {
         events.forEach((event) => this.receive(event));
       }
     } catch (error) {
-      failure = messageOf(error);
+      failure = error;
       if (kindOf(error) === "sessionNotFound") {
         this.sessionId = undefined;
       }
     }
     if (this.run === run) {
-      this.ended(...ending("error", undefined, failure));
+      this.failed(failure);
     }
   }
 
   /** The sidecar is gone for good: no run goes on. */
   abandon(reason: string): void {
     if (this.run) {
-      this.ended(...ending("error", undefined, reason));
+      this.failed(new Error(reason));
     }
   }
 
@@ -210,7 +210,7 @@ export class Chat implements vscode.Disposable {
         return; // It died on the way; `catchUp` says how the run fared.
       }
       if (this.run === run) {
-        this.ended(...ending("error", undefined, messageOf(error)));
+        this.failed(error);
       }
     }
   }
@@ -236,6 +236,10 @@ export class Chat implements vscode.Disposable {
       this.sessionId = sessionId;
       this.statusChanged.fire();
     }
+  }
+
+  private failed(error: unknown): void {
+    this.ended(...ending("error", undefined, { message: messageOf(error), data: { kind: kindOf(error) } }));
   }
 
   private ended(...[text, tone]: Parameters<Transcript["note"]>): void {

@@ -42,6 +42,11 @@ export class Chats implements vscode.Disposable {
     return [...this.all].filter((chat) => chat.isRunning);
   }
 
+  /** Those with a session, in the order in which they began. */
+  get open(): Chat[] {
+    return [...this.all].filter((chat) => chat.sessionId !== undefined);
+  }
+
   ofRun(runId: string | null | undefined): Chat | undefined {
     return [...this.all].find((chat) => chat.runId === runId && runId != null);
   }

@@ -3,6 +3,7 @@
 import type { SessionSummary } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 
+import type { Chat } from "./chat";
 import type { Chats } from "./chats";
 import { escapeLine } from "./common/text";
 import { messageOf, type Sidecar } from "./sidecar";
@@ -26,8 +27,8 @@ export async function pickSession(sidecar: Sidecar, chats: Chats): Promise<boole
   pick.show();
   const fill = async (): Promise<void> => {
     const { sessions } = await sidecar.request("session/list", { limit: LIMIT });
-    pick.items = sessions.map((session) => itemOf(session, chats.current.sessionId));
-    pick.placeholder = sessions.length > 0 ? "Go on with" : "No conversation is kept yet; ask something to begin one";
+    pick.items = itemsOf(sessions, chats);
+    pick.placeholder = pick.items.length > 0 ? "Go on with" : "No conversation is kept yet; ask something to begin one";
     pick.busy = false;
   };
   const picked = await new Promise<SessionItem | undefined>((resolve) => {
@@ -54,14 +55,27 @@ async function remove(item: SessionItem, sidecar: Sidecar, chats: Chats): Promis
   await sidecar.request("session/delete", { sessionId: item.sessionId });
 }
 
-function itemOf(session: SessionSummary, current: string | undefined): SessionItem {
-  const count = session.messageCount === 1 ? "1 message" : `${session.messageCount} messages`;
-  return {
-    sessionId: session.sessionId,
-    label: escapeLine(session.title ?? "Without a title"),
-    description: `${new Date(session.updatedMs).toLocaleString()}, ${count}${session.sessionId === current ? " (shown)" : ""}`,
-    buttons: [DELETE],
-  };
+/** What is kept, after what this window has open and is not kept yet. */
+function itemsOf(sessions: SessionSummary[], chats: Chats): SessionItem[] {
+  const open = new Map(chats.open.map((chat) => [chat.sessionId, chat]));
+  const kept = sessions.map((session) => {
+    const count = session.messageCount === 1 ? "1 message" : `${session.messageCount} messages`;
+    const when = `${new Date(session.updatedMs).toLocaleString()}, ${count}`;
+    return itemOf(session.sessionId, session.title ?? "Without a title", [when, ...marks(open.get(session.sessionId), chats)]);
+  });
+  const known = new Set(sessions.map((session) => session.sessionId));
+  const unkept = chats.open.flatMap((chat) =>
+    chat.sessionId === undefined || known.has(chat.sessionId) ? [] : [itemOf(chat.sessionId, chat.title, marks(chat, chats))],
+  );
+  return [...unkept, ...kept];
+}
+
+function itemOf(sessionId: string, title: string, described: string[]): SessionItem {
+  return { sessionId, label: escapeLine(title), description: described.join(", "), buttons: [DELETE] };
+}
+
+function marks(chat: Chat | undefined, chats: Chats): string[] {
+  return [...(chat?.isRunning ? ["running"] : []), ...(chat && chat === chats.current ? ["shown"] : [])];
 }
 
 function told(error: unknown): void {

@@ -34,7 +34,7 @@ function fromMessages(messages: Message[], events: AgentEventParams[], transcrip
   let open: RunOfEvents | undefined;
   const endRun = (): void => {
     if (open?.end) {
-      transcript.note(...ending(open.end.stopReason, open.end.usage, open.end.error?.message));
+      transcript.note(...ending(open.end.stopReason, open.end.usage, open.end.error ?? undefined));
     }
     open = undefined;
   };

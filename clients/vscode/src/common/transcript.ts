@@ -163,7 +163,7 @@ export class Transcript {
         this.update(call.callId, { question: undefined });
       }
     }
-    const [text, tone] = ending(stopReason, usage, error?.message);
+    const [text, tone] = ending(stopReason, usage, error ?? undefined);
     this.note(text, tone);
   }
 
@@ -181,8 +181,14 @@ export class Transcript {
   }
 }
 
+/** Why a run failed: in words, and as a word of the protocol, by which it is found in the documentation. */
+interface Failure {
+  message: string;
+  data?: { kind?: string | null } | null;
+}
+
 /** How a run ended, in a line. */
-export function ending(stopReason: RunCompleted["stopReason"], usage?: Usage, message?: string): [string, Tone] {
+export function ending(stopReason: RunCompleted["stopReason"], usage?: Usage, failure?: Failure): [string, Tone] {
   switch (stopReason) {
     case "stop":
       return [`${usage?.inputTokens ?? 0} tokens in, ${usage?.outputTokens ?? 0} out`, "info"];
@@ -193,8 +199,16 @@ export function ending(stopReason: RunCompleted["stopReason"], usage?: Usage, me
     case "contentFilter":
       return ["Cut off by the provider's content filter", "warning"];
     default:
-      return [`Failed: ${message ?? "no reason was given; see the log"}`, "error"];
+      return [`Failed: ${reason(failure)}`, "error"];
   }
+}
+
+function reason(failure: Failure | undefined): string {
+  if (!failure) {
+    return "no reason was given; see the log";
+  }
+  const kind = failure.data?.kind;
+  return kind ? `${failure.message} (${kind})` : failure.message;
 }
 
 function shownOutput(output: Content): string {
