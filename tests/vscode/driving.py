@@ -66,8 +66,9 @@ async def serving(
 ) -> AsyncIterator[str]:
     """Serves a VS Code with nothing but the extension in it; its address."""
     user = folder / "user"
-    (user / "User").mkdir(parents=True)
-    (user / "User/settings.json").write_text(json.dumps({**QUIET, **settings}))
+    for place in ("User", "Machine"):  # What is of the machine counts in the second place.
+        (user / place).mkdir(parents=True)
+        (user / place / "settings.json").write_text(json.dumps({**QUIET, **settings}))
     port = closed_port()
     places = (
         "--config",
@@ -103,6 +104,37 @@ async def serving(
         os.killpg(process.pid, signal.SIGTERM)  # It has started processes of its own.
         await process.wait()
         await reading
+
+
+@asynccontextmanager
+async def browsing(editor: Editor, folder: Path) -> AsyncIterator[str]:
+    """Runs a browser for several scripts to share; the address at which it listens to them."""
+    process = await asyncio.create_subprocess_exec(
+        *(editor.chromium, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"),
+        *("--window-size=1280,820", f"--user-data-dir={folder}", "about:blank"),
+        env={**os.environ, "HOME": str(folder)},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    reading = asyncio.create_task(_read_address(process.stderr, address))
+    try:
+        async with asyncio.timeout(_START_LIMIT_SECS):
+            found = await address
+        yield found
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        await process.wait()
+        await reading
+
+
+async def _read_address(errors: asyncio.StreamReader, address: asyncio.Future[str]) -> None:
+    """Reads on to the end, so that what writes never waits."""
+    while line := await errors.readline():
+        if not address.done() and b"DevTools listening on" in line:
+            address.set_result(line.decode().split()[-1])
 
 
 async def play(editor: Editor, scenario: Path, given: Mapping[str, Any]) -> dict[str, Any]:

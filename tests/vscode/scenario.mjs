@@ -78,7 +78,7 @@ async function edit(bench, chat) {
     heading: await chat.locator(".question h3").innerText(),
     added: await texts(chat, ".diff .added"),
     removed: await texts(chat, ".diff .removed"),
-    answers: await texts(chat, ".question button[data-decision]"),
+    answers: await chat.locator(".question button[data-decision]").allTextContents(),
     state: await chat.locator(".call .state").last().innerText(),
     statusBar: await bench.page.locator(".statusbar-item", { hasText: "Sidecar" }).innerText(),
     spoken: await chat.locator("[role=status]").innerText(),

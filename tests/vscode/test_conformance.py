@@ -16,7 +16,7 @@ from sidecar.conformance.rules import Outcome
 from sidecar.conformance.transcripts import read_kit
 from tests.conformance_kit.judging import troubles
 from tests.harness.vscode_extension import Extension, extension
-from tests.vscode.driving import Editor, editor, serving
+from tests.vscode.driving import Editor, browsing, editor, serving
 
 __all__ = ["editor", "extension"]
 
@@ -41,8 +41,11 @@ async def test_the_extension_keeps_every_rule_that_is_about_it(
         "agentSidecar.command": [sys.executable, str(RELAY)],
         "security.workspace.trust.enabled": False,
     }
-    async with serving(editor, extension, tmp_path / "editor", settings) as url:
-        given = {"url": url, "folders": str(folders), "modules": str(editor.modules), "chromium": editor.chromium}
+    async with (
+        serving(editor, extension, tmp_path / "editor", settings) as url,
+        browsing(editor, tmp_path / "browser") as browser,
+    ):
+        given = {"url": url, "folders": str(folders), "modules": str(editor.modules), "browser": browser}
         report = await judge_host(
             ["node", str(DRIVER), json.dumps(given)], read_kit("host"), bound_secs=BOUND_SECS, side_by_side=2
         )

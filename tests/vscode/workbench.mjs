@@ -8,6 +8,7 @@ export const BOUND_MS = 30_000;
 const ATTEMPT_MS = 5_000;
 
 export class Workbench {
+  /** A window in a browser of its own. */
   static async open(given, look = {}) {
     const { chromium } = createRequire(given.modules + "/")("playwright-core");
     const browser = await chromium.launch({ executablePath: given.chromium, args: ["--no-sandbox", "--disable-gpu"] });
@@ -16,7 +17,17 @@ export class Workbench {
       colorScheme: look.scheme ?? "dark",
       permissions: ["clipboard-read", "clipboard-write"],
     });
-    const page = await context.newPage();
+    return Workbench.inPage(given, browser, await context.newPage());
+  }
+
+  /** A window in the browser that listens at `given.browser`; what that has loaded before it need not load again. */
+  static async openIn(given) {
+    const { chromium } = createRequire(given.modules + "/")("playwright-core");
+    const browser = await chromium.connectOverCDP(given.browser);
+    return Workbench.inPage(given, browser, await browser.contexts()[0].newPage());
+  }
+
+  static async inPage(given, browser, page) {
     page.setDefaultTimeout(BOUND_MS);
     const bench = new Workbench(given, browser, page);
     await bench.goto(given.folder);

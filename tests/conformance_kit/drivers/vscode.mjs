@@ -60,7 +60,8 @@ async function visit(page) {
 
 /** Questions that the sidecar asks as a language server. */
 async function answerMessage(page) {
-  const message = page.locator(".notification-toast .notification-list-item-buttons-container .monaco-button").first();
+  const toast = page.locator(".notification-toast").filter({ hasNotText: "uses the changed settings" });
+  const message = toast.locator(".notification-list-item-buttons-container .monaco-button").first();
   if ((await message.count()) > 0) await message.click();
 }
 
@@ -162,7 +163,7 @@ if (reason) {
 } else {
   const folder = await mkdtemp(join(given.folders, "window-"));
   await writeFile(join(folder, "command.json"), process.env.AGENT_SIDECAR_COMMAND);
-  const bench = await Workbench.open({ ...given, folder });
+  const bench = await Workbench.openIn({ ...given, folder });
   try {
     await bench.command("Agent Sidecar: Open the Chat");
     const chat = await bench.chat();

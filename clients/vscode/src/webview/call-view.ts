@@ -71,6 +71,9 @@ function stateText(entry: CallEntry, nowMs: number): string {
     const count = done === undefined ? "" : `, ${done}${total === undefined ? "" : ` of ${total}`}`;
     return `${word}${took}${count}${message ? `, ${message}` : ""}`;
   }
+  if (entry.errorKind === "permissionDenied") {
+    return "denied";
+  }
   const took = entry.durationMs === undefined ? "" : ` ${entry.state === "failed" ? "after" : "in"} ${duration(entry.durationMs)}`;
   return `${word}${took}`;
 }

@@ -72,7 +72,9 @@ export class Conversation {
     if (changes.length === 0) {
       return;
     }
-    const isAtEnd = this.place.scrollHeight - this.place.scrollTop - this.place.clientHeight < AT_END_PIXELS;
+    // Who says something wants to see what comes of it.
+    const isSaid = changes.some((change) => change.kind === "entry" && change.entry.kind === "user");
+    const isAtEnd = isSaid || this.place.scrollHeight - this.place.scrollTop - this.place.clientHeight < AT_END_PIXELS;
     const touched = new Set<Shown>();
     for (const change of changes) {
       const about = this.apply(change);

@@ -25,7 +25,8 @@ export class Prompt {
     this.text.value = kept?.draft ?? "";
     this.text.addEventListener("input", () => this.edited());
     this.text.addEventListener("keydown", (event) => this.key(event));
-    const attach = button("+ Context", () => this.tell({ type: "attach" }), { class: "quiet", title: "Take the selection of the editor along, or its whole file" });
+    const attach = button("+", () => this.tell({ type: "attach" }), { class: "quiet attach", "aria-label": "Add context", title: "Take the selection of the editor along, or its whole file" });
+    attach.append(element("span", { class: "word" }, " Context"));
     const row = element("div", { class: "row" }, attach, this.model, element("span", { class: "space" }), this.stopButton, this.sendButton);
     place.append(this.notice, element("div", { class: "prompt" }, this.attached, this.text, row));
     this.fit();
@@ -38,7 +39,7 @@ export class Prompt {
     this.text.disabled = !status.isUsable;
     this.sendButton.disabled = !status.isUsable;
     this.sendButton.textContent = status.isRunning ? "Add" : "Send";
-    this.text.placeholder = status.isRunning ? "Say more to the run that goes on…" : "Ask the agent…";
+    this.text.placeholder = status.isRunning ? "Add to this run…" : "Ask the agent…";
     this.model.textContent = status.model;
     this.attached.replaceChildren(...status.attachments.map((name, index) => this.attachment(name, index)));
     if (JSON.stringify(before?.notice) !== JSON.stringify(status.notice)) {

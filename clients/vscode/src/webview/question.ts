@@ -17,13 +17,14 @@ const LABELS: Partial<Record<QuestionOption["decision"], string>> = {
 };
 
 export function questionCard(call: CallEntry, question: Question, answering: Answering): HTMLElement {
-  const reason = element("input", { type: "text", placeholder: "Why not? The model is told", "aria-label": "Reason for denying, told to the model" });
+  const reason = element("input", { type: "text", placeholder: "Why not? (optional)", "aria-label": "Reason for denying, told to the model" });
   const answers = question.options.map((option) => answerButton(option, () => answering.answer(question.requestId, option, reason.value)));
   const isDenial = (_: unknown, index: number): boolean => question.options[index]?.decision.startsWith("deny") === true;
   const heading = element("h3", { id: `question-${question.requestId}` }, `May ${call.toolName} run?`);
   reason.addEventListener("keydown", (event) => {
     const deny = question.options.find((option) => option.decision === "deny");
     if (event.key === "Enter" && !event.isComposing && deny) {
+      event.preventDefault(); // The focus goes to the prompt, where it would begin a line.
       answering.answer(question.requestId, deny, reason.value);
     }
   });
@@ -78,5 +79,9 @@ function whyAsked({ permissions, reason }: Question): string {
 function answerButton(option: QuestionOption, onClick: () => void): HTMLButtonElement {
   const kind = option.decision === "allowOnce" ? "primary" : "secondary";
   const remembers = option.rule ? `Remembers ${JSON.stringify(option.rule)}` : undefined;
-  return button(LABELS[option.decision] ?? option.label, onClick, { class: kind, title: remembers, "data-decision": option.decision });
+  const made = button("", onClick, { class: kind, title: remembers, "data-decision": option.decision });
+  // What is remembered is told after the colon.
+  const [label = "", ...rule] = (LABELS[option.decision] ?? option.label).split(/(?<=: )/);
+  made.append(label, ...(rule.length > 0 ? [element("span", { class: "rule" }, rule.join(""))] : []));
+  return made;
 }
