@@ -16,7 +16,7 @@ export {
   RunCancelled,
   SidecarExited,
 } from "./errors.js";
-export { type HostCapabilities, hostCapabilities, type ServerDescription } from "./handshake.js";
+export { describedBy, type HostCapabilities, hostCapabilities, type ServerDescription } from "./handshake.js";
 export * from "./protocol.js";
 export { Run, type RunPosition, type SubmitRequest } from "./run.js";
 export type {

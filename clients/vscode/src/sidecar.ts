@@ -3,11 +3,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 
-import { hostCapabilities, RequestFailed, Sidecar as Client, type HostSettings, type RunnableTool } from "agent-sidecar-client";
+import { describedBy, hostCapabilities, RequestFailed, Sidecar as Client, type HostSettings, type RunnableTool } from "agent-sidecar-client";
 import type { HostRequests, SidecarNotifications } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, type StaticFeature } from "vscode-languageclient/node";
 
+import { escapeLine } from "./common/text";
+import { LastWords } from "./last-words";
 import type { Found } from "./locate";
 
 /** Own choice: a sidecar that ends by itself more often than so within a minute is not started again. */
@@ -53,6 +55,7 @@ export class Sidecar implements vscode.Disposable {
   private editorsClient: LanguageClient | undefined;
   private client: Client | undefined;
   private child: ChildProcess | undefined;
+  private lastWords: LastWords | undefined;
   private starting: Promise<void> | undefined;
   private crashesMs: number[] = [];
   private lives = 0;
@@ -178,17 +181,22 @@ export class Sidecar implements vscode.Disposable {
     this.lives += 1;
     try {
       await client.start();
+      describedBy(client.initializeResult); // Throws where it is no sidecar, or one of another protocol.
       await attached.registerTools(...tools);
     } catch (error) {
+      const words = this.lastWords;
       this.child?.kill("SIGKILL");
       this.forget();
-      throw new Error(`the sidecar could not be started: ${messageOf(error)}; see the log`, { cause: error });
+      const said = escapeLine((await words?.read()) ?? "");
+      const why = said === "" ? messageOf(error) : `${messageOf(error)}; it said: ${said}`;
+      throw new Error(`the sidecar could not be started: ${why}; see the log`, { cause: error });
     }
   }
 
   private async spawn(launch: Launch, found: Found): Promise<ChildProcess> {
     const child = spawn(found.command, found.args, { cwd: launch.folder, env: launch.env, windowsHide: true });
     this.child = child;
+    this.lastWords = new LastWords(child.stderr);
     await new Promise<void>((resolve, reject) => child.once("spawn", resolve).once("error", reject));
     child.once("exit", (code, signal) => this.ended(child, signal ? `signal ${signal}` : `status ${code}`));
     return child;

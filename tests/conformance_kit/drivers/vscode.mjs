@@ -40,16 +40,18 @@ async function enter(page) {
   const { action, content } = scenario.input ?? { action: "wait" }; // It may be a list that the driver has opened.
   if (action === "wait" || (await field.count()) === 0) return;
   if (action === "cancel") return page.keyboard.press("Escape");
-  const asked = await field.innerText();
+  const input = field.locator("input[type=text]:visible");
+  const shown = async () => `${await field.innerText()} ${await input.getAttribute("placeholder")}`;
+  const asked = await shown();
   const value = typeof content === "object" ? content[Object.keys(content).find((name) => asked.includes(name))] : content;
   if (typeof value === "boolean") {
     const choice = field.locator(".monaco-list-row", { hasText: value ? "Yes" : "No" });
     if ((await choice.count()) > 0) await choice.click();
     return;
   }
-  await field.locator("input[type=text]:visible").fill(String(value));
+  await input.fill(String(value));
   await page.keyboard.press("Enter");
-  await until(async () => (await field.count()) === 0 || (await field.innerText()) !== asked, "the next field");
+  await until(async () => (await field.count()) === 0 || (await shown()) !== asked, "the next field");
 }
 
 async function visit(page) {
@@ -124,8 +126,7 @@ async function act(chat) {
 }
 
 async function play(bench, chat) {
-  const [first, ...others] = scenario.prompts;
-  await say(chat, first);
+  const others = scenario.prompts.slice(1);
   for (const prompt of others) {
     await bench.command("Agent Sidecar: New Conversation");
     await chat.locator(".empty").waitFor();
@@ -165,9 +166,11 @@ if (reason) {
   await writeFile(join(folder, "command.json"), process.env.AGENT_SIDECAR_COMMAND);
   const bench = await Workbench.openIn({ ...given, folder });
   try {
-    await bench.command("Agent Sidecar: Open the Chat");
+    // Asked at once, so that it waits for the very sidecar that the chat starts.
+    await bench.command("Agent Sidecar: Ask…");
+    await bench.page.locator(".quick-input-widget", { hasText: "Ask the agent" }).locator("input[type=text]:visible").fill(scenario.prompts[0]);
+    await bench.page.keyboard.press("Enter");
     const chat = await bench.chat();
-    await until(() => chat.locator("textarea").isEnabled(), "the prompt");
     void attend(bench, chat);
     await play(bench, chat);
   } catch (error) {

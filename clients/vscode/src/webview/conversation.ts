@@ -21,6 +21,8 @@ export class Conversation {
   private waiting: Change[] = [];
   private readonly frames = new Frames(() => this.flush());
   private ticking: number | undefined;
+  /** Whether its end was in view when it was last scrolled. */
+  private wasAtEnd = true;
   private readonly empty = element(
     "div",
     { class: "empty" },
@@ -34,6 +36,13 @@ export class Conversation {
     private readonly changed: (change: Change, before: Entry | undefined) => void,
   ) {
     place.append(this.empty);
+    const note = (): void => {
+      this.wasAtEnd = this.isAtEnd;
+    };
+    place.addEventListener("scroll", note, { passive: true });
+    place.addEventListener("toggle", note, { capture: true });
+    // What is below, or beside, has become larger or smaller.
+    new ResizeObserver(() => this.wasAtEnd && this.scrollToEnd()).observe(place);
   }
 
   /** Shows these entries in place of what is shown. */
@@ -42,7 +51,7 @@ export class Conversation {
     this.clear();
     entries.forEach((entry) => this.show(entry));
     this.flushViews([...this.shown.values()]);
-    this.place.scrollTop = this.place.scrollHeight;
+    this.scrollToEnd();
     this.tickWhileRunning();
   }
 
@@ -66,6 +75,15 @@ export class Conversation {
     return first !== null;
   }
 
+  private get isAtEnd(): boolean {
+    return this.place.scrollHeight - this.place.scrollTop - this.place.clientHeight < AT_END_PIXELS;
+  }
+
+  private scrollToEnd(): void {
+    this.place.scrollTop = this.place.scrollHeight;
+    this.wasAtEnd = true;
+  }
+
   private flush(): void {
     const changes = this.waiting;
     this.waiting = [];
@@ -74,7 +92,7 @@ export class Conversation {
     }
     // Who says something wants to see what comes of it.
     const isSaid = changes.some((change) => change.kind === "entry" && change.entry.kind === "user");
-    const isAtEnd = isSaid || this.place.scrollHeight - this.place.scrollTop - this.place.clientHeight < AT_END_PIXELS;
+    const staysAtEnd = isSaid || this.isAtEnd;
     const touched = new Set<Shown>();
     for (const change of changes) {
       const about = this.apply(change);
@@ -83,8 +101,8 @@ export class Conversation {
       }
     }
     this.flushViews([...touched]);
-    if (isAtEnd) {
-      this.place.scrollTop = this.place.scrollHeight;
+    if (staysAtEnd) {
+      this.scrollToEnd();
     }
     this.tickWhileRunning();
   }
