@@ -20,7 +20,10 @@ from tests.vscode.driving import Editor, browsing, editor, serving
 
 __all__ = ["editor", "extension"]
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are replaced the POSIX way")
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are replaced the POSIX way"),
+]
 
 DRIVER = Path(__file__).parents[1] / "conformance_kit/drivers/vscode.mjs"
 RELAY = Path(__file__).with_name("relay.py")

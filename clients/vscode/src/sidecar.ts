@@ -17,6 +17,8 @@ const MAX_CRASHES = 3;
 const CRASH_WINDOW_MS = 60_000;
 /** A sidecar is gone within 5 s of its end being asked for: protocol.md, ground rule 7.1. */
 const STOP_LIMIT_MS = 5_000;
+/** Own choice: so long what a process has written is read after its end. */
+const DRAIN_LIMIT_MS = 1_000;
 /** Own choice: servers may take a minute to start, and a person may have to sign in. */
 const REQUEST_LIMIT_MS = 10 * 60_000;
 
@@ -198,14 +200,22 @@ export class Sidecar implements vscode.Disposable {
     this.child = child;
     this.lastWords = new LastWords(child.stderr);
     await new Promise<void>((resolve, reject) => child.once("spawn", resolve).once("error", reject));
-    child.once("exit", (code, signal) => this.ended(child, signal ? `signal ${signal}` : `status ${code}`));
+    child.once("exit", (code, signal) => {
+      // What it said last is still to be read; what it has started may hold its pipes open.
+      const end = (): void => {
+        clearTimeout(limit);
+        this.ended(child, signal ? `signal ${signal}` : `status ${code}`);
+      };
+      const limit = setTimeout(end, DRAIN_LIMIT_MS);
+      child.once("close", () => setImmediate(end));
+    });
     return child;
   }
 
   private ended(child: ChildProcess, how: string): void {
     this.log.info(`the sidecar ended with ${how}`);
     if (child !== this.child) {
-      return; // Its end was wanted.
+      return; // Its end was wanted, or is dealt with.
     }
     const wasReady = this.current.kind === "ready";
     const client = this.editorsClient;
