@@ -71,6 +71,7 @@ def judged() -> Judged:
     return asyncio.run(_judge_all())
 
 
+@pytest.mark.conformance
 def test_a_host_that_keeps_the_protocol_passes_every_rule(judged: Judged) -> None:
     assert troubles(judged.right) == {}
 
@@ -82,10 +83,12 @@ async def test_each_rule_is_broken_by_its_twin_alone() -> None:
     assert await failed_by_twins(KIT, TWINS, at_once=12) == {rule: [rule] for rule in TWINS}
 
 
+@pytest.mark.conformance
 def test_the_python_client_keeps_every_rule(judged: Judged) -> None:
     assert troubles(judged.python_client) == {}
 
 
+@pytest.mark.conformance
 @pytest.mark.skipif(not HAS_NEOVIM, reason="the wheel that brings Neovim is for Linux")
 def test_the_plugin_for_neovim_keeps_every_rule_that_is_about_it(judged: Judged) -> None:
     assert judged.neovim

@@ -19,6 +19,7 @@ __all__ = ["node_client"]
 DRIVER = Path(__file__).with_name("drivers") / "node_client.mjs"
 
 
+@pytest.mark.conformance
 @pytest.mark.timeout(120)
 async def test_the_client_for_node_keeps_every_rule_of_hosts(node_client: NodeClient) -> None:
     program = shutil.copy(DRIVER, node_client.folder)  # Where the package is found by its own name.
