@@ -109,9 +109,11 @@ def _connected(file: Path) -> Any:
 
 def _check_ours(connection: Any, file: Path) -> None:
     """Raises _UnreadableError for a newer file, StoreError for one of another program."""
+    connection.execute("BEGIN")  # All as it is at one moment: another sidecar may be making the tables.
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    connection.execute("COMMIT")
     if application_id != APPLICATION_ID and (tables or version or application_id):
         raise StoreError(
             f"the store {file} is the database of another program; name another file by store.path",

@@ -7,7 +7,9 @@ import os
 import shutil
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -15,6 +17,7 @@ from sidecar.protocol.events import Warned
 from sidecar.protocol.messages import AuditListParams
 from sidecar.store.checkpoints import COMMITS_BETWEEN
 from sidecar.store.errors import StoreError
+from sidecar.store.opening import open_file
 from sidecar.store.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from sidecar.store.store import Store, StorePlace
 
@@ -165,3 +168,17 @@ def pragma(file: Path, name: str) -> int:
         value = connection.execute(f"PRAGMA {name}").fetchone()[0]
     connection.close()
     return int(value)
+
+
+def test_sidecars_that_begin_a_file_at_the_same_moment_all_take_it(tmp_path: Path) -> None:
+    at_once = 6
+    with ThreadPoolExecutor(at_once) as pool:
+        for number in range(40):
+            file, start = tmp_path / f"{number}.sqlite3", Barrier(at_once)
+
+            def begin(file: Path = file, start: Barrier = start) -> None:
+                start.wait(10)
+                open_file(file, is_in_use=lambda: True, on_warning=print).close()
+
+            for opened in [pool.submit(begin) for _ in range(at_once)]:
+                opened.result(30)
