@@ -173,7 +173,7 @@ def pragma(file: Path, name: str) -> int:
 def test_sidecars_that_begin_a_file_at_the_same_moment_all_take_it(tmp_path: Path) -> None:
     at_once = 6
     with ThreadPoolExecutor(at_once) as pool:
-        for number in range(40):
+        for number in range(15):
             file, start = tmp_path / f"{number}.sqlite3", Barrier(at_once)
 
             def begin(file: Path = file, start: Barrier = start) -> None:
