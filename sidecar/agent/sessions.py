@@ -252,11 +252,11 @@ class Sessions:
             except RequestError as error:
                 if error.kind != "sessionBusy":
                     raise
-                is_free_now = self._settle(session_id, is_ours_idle=True)
-                if not is_free_now and not queue:
+                if self._settle(session_id, is_ours_idle=True):
+                    continue
+                if not queue:
                     raise
-            if not is_free_now:
-                await asyncio.sleep(OTHERS_POLL_SECS)
+            await asyncio.sleep(OTHERS_POLL_SECS)
 
     def _let_go(self, session_id: str, held: Held) -> None:
         try:
