@@ -104,6 +104,11 @@ export class FrameReader extends AbstractMessageReader implements MessageReader 
     return { dispose: () => this.#input.off("data", takeData) };
   }
 
+  /** Tells the connection that it is closed. Not done when the input ends: what came before is still to be dealt with. */
+  end(): void {
+    this.fireClose();
+  }
+
   /** A body that is no message is passed over: the stream itself is still whole. */
   #takeBody(body: string, callback: DataCallback): void {
     const message = messageOf(body);

@@ -17,6 +17,7 @@ export {
   SidecarExited,
 } from "./errors.js";
 export { describedBy, type HostCapabilities, hostCapabilities, type ServerDescription } from "./handshake.js";
+export { type ProcessSettings, SidecarProcess } from "./process.js";
 export * from "./protocol.js";
 export { Run, type RunPosition, type SubmitRequest } from "./run.js";
 export type {
@@ -33,4 +34,5 @@ export type {
   ToolContext,
 } from "./settings.js";
 export { type RequestOptions, Sidecar } from "./sidecar.js";
+export { StreamTransports } from "./transports.js";
 export type { CancellationTokenLike, Disposable, Wire } from "./wire.js";

@@ -5,11 +5,11 @@ import { createMessageConnection, type MessageConnection } from "vscode-jsonrpc/
 
 import { Conversation } from "./conversation.js";
 import { BrokenStream, ClientError, NoAnswer, SidecarExited } from "./errors.js";
-import { FrameReader, FrameWriter } from "./frames.js";
 import { describedBy, initializeParams, type ServerDescription } from "./handshake.js";
 import { SidecarProcess } from "./process.js";
 import type { AgentEventParams } from "./protocol.js";
 import type { Answerer, ConnectSettings, SpawnSettings } from "./settings.js";
+import { StreamTransports } from "./transports.js";
 import type { Wire } from "./wire.js";
 
 /** Who uses a link: what answers the sidecar's requests, and what hears of events and of the end. */
@@ -120,18 +120,13 @@ export class Link {
 class StreamWire {
   readonly connection: MessageConnection;
   readonly #output: Writable;
-  #handled = 0;
+  readonly #transports: StreamTransports;
 
   constructor(input: Readable, output: Writable, takeEvent: (params: unknown) => void) {
     this.#output = output;
-    this.connection = createMessageConnection(new FrameReader(input, takeEvent), new FrameWriter(output), undefined, {
-      messageStrategy: {
-        handleMessage: (message, next) => {
-          this.#handled++;
-          return next(message);
-        },
-      },
-    });
+    this.#transports = new StreamTransports(input, output, takeEvent);
+    const { reader, writer, messageStrategy } = this.#transports;
+    this.connection = createMessageConnection(reader, writer, undefined, { messageStrategy });
   }
 
   /** Begins to read; `onBroken` hears when what comes is no protocol. */
@@ -142,13 +137,8 @@ class StreamWire {
     this.connection.listen();
   }
 
-  /** When all that was read has been dealt with. vscode-jsonrpc takes one message in each turn of the event loop. */
-  async drained(): Promise<void> {
-    let before;
-    do {
-      before = this.#handled;
-      await new Promise((resolve) => setImmediate(resolve));
-    } while (this.#handled !== before);
+  drained(): Promise<void> {
+    return this.#transports.drained();
   }
 
   dispose(): void {

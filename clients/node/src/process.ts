@@ -27,9 +27,10 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 export interface ProcessSettings {
   command: readonly [program: string, ...args: string[]];
-  cwd: string | undefined;
-  env: NodeJS.ProcessEnv | undefined;
-  onStderr: ((line: string) => void) | undefined;
+  cwd?: string | undefined;
+  env?: NodeJS.ProcessEnv | undefined;
+  /** Hears each line that the process writes to stderr. */
+  onStderr?: ((line: string) => void) | undefined;
 }
 
 /** One process, from its start to its end; `start` makes one. */

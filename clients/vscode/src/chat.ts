@@ -9,7 +9,9 @@ import type { Attachment } from "./attachments";
 import { historyOf } from "./common/history";
 import type { Change } from "./common/entries";
 import { ending, Transcript } from "./common/transcript";
-import { kindOf, messageOf, type Sidecar } from "./sidecar";
+import { kindOf, messageOf } from "./errors";
+import type { Life } from "./life";
+import type { Sidecar } from "./sidecar";
 
 /** Own choice: a sidecar that has not ended a run in this time after it was asked to is ended itself. */
 const STOP_LIMIT_MS = 5_000;
@@ -19,7 +21,7 @@ interface Run {
   /** The number of the last event that was shown; -1: none yet. */
   lastSeq: number;
   /** The life of the sidecar that it was sent to; none while it waits for one. */
-  life?: number;
+  life?: Life;
 }
 
 interface Said {

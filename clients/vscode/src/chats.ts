@@ -4,7 +4,8 @@ import type { AgentEventParams } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 
 import { Chat } from "./chat";
-import { messageOf, type Sidecar } from "./sidecar";
+import { messageOf } from "./errors";
+import type { Sidecar } from "./sidecar";
 
 const KEPT_SESSION = "session";
 
@@ -53,6 +54,11 @@ export class Chats implements vscode.Disposable {
 
   receive(event: AgentEventParams): void {
     this.ofRun(event.runId)?.receive(event);
+  }
+
+  /** A question is over, by a person's answer or without one. */
+  resolved(requestId: string): void {
+    this.all.forEach((chat) => chat.transcript.resolved(requestId, Date.now()));
   }
 
   /** Shows an empty chat. A run of the one before goes on. */

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { fromEditor } from "./attachments";
 import type { ChatView } from "./chat-view";
 import type { Chats } from "./chats";
+import { messageOf } from "./errors";
 import { install } from "./install";
 import type { Keys } from "./keys";
 import { selectModel } from "./models";
@@ -12,7 +13,7 @@ import type { Questions } from "./questions";
 import { showRemembered } from "./remembered";
 import { pickSession } from "./sessions";
 import { escapeHidden } from "./common/text";
-import { messageOf, type Sidecar } from "./sidecar";
+import type { Sidecar } from "./sidecar";
 import type { ServerNode } from "./tree";
 
 export interface Parts {

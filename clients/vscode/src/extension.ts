@@ -1,9 +1,11 @@
 // Puts the parts together. Everything that it makes ends with the extension.
 
+import type { RequestApprovalParams } from "agent-sidecar-client/protocol";
 import * as vscode from "vscode";
 
 import { ChatView, CHAT_VIEW } from "./chat-view";
 import { Chats } from "./chats";
+import { escapeHidden, escapeLine } from "./common/text";
 import { registerCommands } from "./commands";
 import { ProposedChanges } from "./diff";
 import { complete } from "./editor-models";
@@ -11,12 +13,16 @@ import { EDITOR_TOOLS } from "./editor-tools";
 import { cameIntoView, chatHost } from "./host";
 import { askInput } from "./inputs";
 import { Keys } from "./keys";
+import type { Launch, Services } from "./life";
 import { locate } from "./locate";
 import { Questions } from "./questions";
 import { needsRestart, optionsOf, readSettings, SECTION } from "./settings";
-import { Sidecar, type Launch, type Services } from "./sidecar";
+import { Sidecar } from "./sidecar";
 import { showStatus } from "./status-bar";
 import { TOOLS_VIEW, ToolTree } from "./tree";
+
+/** The editor gives an extension 4 s to end: three waits, so that there is time for the force at their end. */
+const LAST_GRACE_MS = 1_200;
 
 let running: Sidecar | undefined;
 
@@ -32,13 +38,13 @@ export function activate(context: vscode.ExtensionContext): void {
     onInput: (question, { signal }) => askInput(question, signal),
     onModel: complete,
     tools: EDITOR_TOOLS,
+    takeEvent: (params) => {
+      if (params.event.type === "approvalResolved") {
+        questions.withdraw(params.event.requestId);
+      }
+      chats.receive(params);
+    },
     listeners: {
-      "agent/event": (params) => {
-        if (params.event.type === "approvalResolved") {
-          questions.withdraw(params.event.requestId);
-        }
-        chats.receive(params);
-      },
       "tools/changed": () => tree.refreshSoon(),
       "mcp/statusChanged": () => tree.refreshSoon(),
     },
@@ -60,7 +66,10 @@ export function activate(context: vscode.ExtensionContext): void {
     sidecar.onLost(() => questions.withdrawAll()),
     chats.onStatusChanged(refresh),
     showQuestions(questions, chats, view),
-    questions.onClosed((requestId) => void changes.close(requestId)),
+    questions.onClosed((requestId) => {
+      chats.resolved(requestId);
+      void changes.close(requestId);
+    }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => {
       refresh();
       void cameIntoView({ sidecar, chats });
@@ -71,7 +80,7 @@ export function activate(context: vscode.ExtensionContext): void {
 }
 
 export async function deactivate(): Promise<void> {
-  await running?.stop();
+  await running?.stop(LAST_GRACE_MS);
 }
 
 async function prepare(context: vscode.ExtensionContext, keys: Keys, environment: vscode.Uri): Promise<Launch> {
@@ -92,6 +101,10 @@ async function prepare(context: vscode.ExtensionContext, keys: Keys, environment
 /** A question goes into the chat. Who does not look at that chat is told where it is. */
 function showQuestions(questions: Questions, chats: Chats, view: ChatView): vscode.Disposable {
   return questions.onAsked((params) => {
+    if (params.runId == null) {
+      void askInDialog(questions, params);
+      return;
+    }
     const chat = chats.ofRun(params.runId);
     if (!chat) {
       questions.withdraw(params.requestId); // Its run is over here.
@@ -107,6 +120,14 @@ function showQuestions(questions: Questions, chats: Chats, view: ChatView): vsco
       }
     });
   });
+}
+
+/** About a call that no run has asked for: there is no conversation to show it in. */
+async function askInDialog(questions: Questions, { requestId, title, reason, diff, options }: RequestApprovalParams): Promise<void> {
+  const detail = escapeHidden([reason, diff].filter(Boolean).join("\n\n"));
+  const items = options.map(({ decision, label }) => ({ title: escapeLine(label), decision, isCloseAffordance: decision === "deny" }));
+  const choice = await vscode.window.showWarningMessage(escapeLine(title), { modal: true, detail }, ...items);
+  questions.decide(requestId, choice?.decision ?? "deny");
 }
 
 async function settingsChanged(change: vscode.ConfigurationChangeEvent, sidecar: Sidecar, keys: Keys, refresh: () => void): Promise<void> {

@@ -3,8 +3,9 @@
 import * as vscode from "vscode";
 
 import { editorModels } from "./editor-models";
+import { messageOf } from "./errors";
 import { readSettings, setModel } from "./settings";
-import { messageOf, type Sidecar } from "./sidecar";
+import type { Sidecar } from "./sidecar";
 
 interface ModelItem extends vscode.QuickPickItem {
   model: string;

@@ -6,7 +6,8 @@ import * as vscode from "vscode";
 import type { Chat } from "./chat";
 import type { Chats } from "./chats";
 import { escapeLine } from "./common/text";
-import { messageOf, type Sidecar } from "./sidecar";
+import { messageOf } from "./errors";
+import type { Sidecar } from "./sidecar";
 
 /** Own choice: as many as a person looks through. */
 const LIMIT = 200;

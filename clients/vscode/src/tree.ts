@@ -4,7 +4,8 @@ import type { ServerInfo, ServerStatus, ToolInfo } from "agent-sidecar-client/pr
 import * as vscode from "vscode";
 
 import { escapeHidden, escapeLine } from "./common/text";
-import { messageOf, type Sidecar } from "./sidecar";
+import { messageOf } from "./errors";
+import type { Sidecar } from "./sidecar";
 
 export const TOOLS_VIEW = "agentSidecar.tools";
 

@@ -6,7 +6,9 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 
-import { BrokenStream, CannotStart, ClientError, hostCapabilities, NoAnswer, Sidecar, SidecarExited } from "agent-sidecar-client";
+import {
+  BrokenStream, CannotStart, ClientError, hostCapabilities, NoAnswer, Sidecar, SidecarExited, SidecarProcess, StreamTransports,
+} from "agent-sidecar-client";
 import { createMessageConnection, StreamMessageReader, StreamMessageWriter } from "vscode-jsonrpc/node";
 
 import { all, gate, SAYS_HELLO, scripted, withScripted } from "./scripted.mjs";
@@ -154,6 +156,27 @@ test("a connection that somebody else opened can be used as it is", async (conte
   await joined.close();
   await assert.rejects(joined.submit("more").result(), ClientError);
   await assert.rejects(Sidecar.attach(connection, mine), { name: "ClientError", message: /^the connection cannot be used: / });
+});
+
+test("a connection over the parts hears all that a dying process wrote, then that it is closed", async () => {
+  const changed = frame({ method: "tools/changed", params: {} });
+  const bytes = Buffer.concat([...Array(500).fill(changed), frame({ id: 0, result: "kept" })]).toString("base64");
+  const program = `import base64, os, sys; sys.stdin.buffer.read(1); os.write(1, base64.b64decode("${bytes}")); os._exit(3)`;
+  const dying = await SidecarProcess.start({ command: python(program) });
+  const transports = new StreamTransports(dying.stdout, dying.stdin, () => undefined);
+  const { reader, writer, messageStrategy } = transports;
+  const connection = createMessageConnection(reader, writer, undefined, { messageStrategy });
+  const heard = [];
+  connection.onNotification("tools/changed", () => heard.push("changed"));
+  connection.onClose(() => heard.push("closed"));
+  connection.listen();
+  const answer = connection.sendRequest("tools/list", {});
+  const reason = await dying.ended;
+  await transports.drained();
+  reader.end();
+  assert.equal(reason.message, "the sidecar exited with status 3");
+  assert.equal(await answer, "kept");
+  assert.deepEqual([heard.length, heard.at(-1)], [501, "closed"]);
 });
 
 /** A frame, as any sidecar might write it. */

@@ -34,6 +34,14 @@ async function answerQuestion(chat) {
   await (isOffered ? wanted : question.locator('[data-decision="deny"]')).click();
 }
 
+/** About a call that belongs to no run. */
+async function answerDialog(page) {
+  const dialog = page.locator(".monaco-dialog-box");
+  const label = { allowOnce: "Allow once", deny: "Deny" }[scenario.approve];
+  const button = dialog.getByRole("button", { name: label, exact: true });
+  if (label !== undefined && (await button.count()) > 0) await button.click();
+}
+
 /** A field of the editor's, which stands above everything: a line to type in, or a list. */
 async function enter(page) {
   const field = page.locator(".quick-input-widget:visible");
@@ -70,7 +78,7 @@ async function answerMessage(page) {
 /** Does what is asked for, until the page is closed. */
 async function attend({ page }, chat) {
   while (!page.isClosed()) {
-    for (const duty of [() => answerQuestion(chat), () => enter(page), () => visit(page), () => answerMessage(page)]) {
+    for (const duty of [() => answerQuestion(chat), () => answerDialog(page), () => enter(page), () => visit(page), () => answerMessage(page)]) {
       await duty().catch(() => undefined); // It went away while it was looked at.
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -79,7 +87,7 @@ async function attend({ page }, chat) {
 
 // What stands in the chat -------------------------------------------------------------------------------------
 
-const ENDING = /^(\d+ tokens in|Stopped|Cut off|Failed: )/;
+const ENDING = /^(\d+ tokens in|Stopped|Cut off|Failed: |Ended: )/;
 
 /** What was said and noted since the prompt with this number in the chat. */
 function since(chat, number) {

@@ -2,6 +2,7 @@
 
 import type {
   AgentEvent,
+  ApprovalRequested,
   Content,
   RequestApprovalParams,
   RunCompleted,
@@ -22,6 +23,8 @@ const MAX_OUTPUT_CHARACTERS = 20_000;
 export class Transcript {
   readonly entries: Entry[] = [];
   private readonly calls = new Map<string, CallEntry>();
+  /** The calls that questions are about, by the ids of the questions. */
+  private readonly askedAbout = new Map<string, string>();
   private speaking: AnswerEntry | ThoughtEntry | undefined;
   private nextId = 1;
 
@@ -53,7 +56,7 @@ export class Transcript {
       case "toolExecutionProgress":
         return this.callReports(event);
       case "approvalRequested":
-        return this.update(event.callId, { state: "asking" });
+        return this.asked(event);
       case "approvalResolved":
         return this.resolved(event.requestId, atMs);
       case "toolExecutionCompleted":
@@ -76,15 +79,15 @@ export class Transcript {
     if (!this.calls.has(params.callId)) {
       this.callAnnounced({ type: "toolExecutionStarted", ...params });
     }
-    this.update(params.callId, { state: "asking", question: questionOf(params) });
+    this.asked(params);
+    this.update(params.callId, { question: questionOf(params) });
   }
 
   /** A question is over, whoever answered it. */
   resolved(requestId: string, atMs?: number): void {
-    for (const call of this.calls.values()) {
-      if (call.question?.requestId === requestId || (call.state === "asking" && call.question === undefined)) {
-        this.update(call.callId, { state: "running", question: undefined, startedMs: atMs });
-      }
+    const callId = this.askedAbout.get(requestId);
+    if (callId !== undefined && this.calls.get(callId)?.state === "asking") {
+      this.update(callId, { state: "running", question: undefined, startedMs: atMs });
     }
   }
 
@@ -107,6 +110,7 @@ export class Transcript {
   clear(): void {
     this.entries.length = 0;
     this.calls.clear();
+    this.askedAbout.clear();
     this.speaking = undefined;
     this.onChange({ kind: "clear" });
   }
@@ -140,6 +144,11 @@ export class Transcript {
         this.update(call.callId, { state: "running", startedMs: atMs });
       }
     }
+  }
+
+  private asked({ requestId, callId }: Pick<ApprovalRequested, "requestId" | "callId">): void {
+    this.askedAbout.set(requestId, callId);
+    this.update(callId, { state: "asking" });
   }
 
   private callReports({ callId, done, total, message }: ToolExecutionProgress): void {
@@ -198,8 +207,10 @@ export function ending(stopReason: RunCompleted["stopReason"], usage?: Usage, fa
       return ["Cut off: the answer reached its limit", "warning"];
     case "contentFilter":
       return ["Cut off by the provider's content filter", "warning"];
-    default:
+    case "error":
       return [`Failed: ${reason(failure)}`, "error"];
+    default: // A reason that only a later sidecar knows.
+      return failure ? [`Failed: ${reason(failure)}`, "error"] : [`Ended: ${escapeLine(String(stopReason))}`, "info"];
   }
 }
 
