@@ -121,7 +121,7 @@ class SupervisedServer:
         self._has_tools = False
         self._watched: set[str] = set()
         self._watching = asyncio.Lock()
-        self._wishing: asyncio.Task[None] | None = None
+        self._wishing: set[asyncio.Task[None]] = set()
         self._life: asyncio.Task[None] | None = None
         self._owner = asyncio.create_task(self._own())
 
@@ -279,7 +279,9 @@ class SupervisedServer:
 
     def _session_renewed(self) -> None:
         if self._client is not None:
-            self._wishing = asyncio.create_task(self._keep_wishes(self._client))
+            task = asyncio.create_task(self._keep_wishes(self._client))
+            self._wishing.add(task)
+            task.add_done_callback(self._wishing.discard)
 
     async def _keep_wishes(self, client: Client) -> None:
         """Asks a server that has begun anew for what the host wanted of the one before."""
@@ -326,9 +328,9 @@ class SupervisedServer:
         return expand_server(server, surroundings, path=path_of(self.name)), tuple(answers.values())
 
     async def _end_client(self) -> None:
-        if self._wishing is not None:
-            self._wishing.cancel()
-            self._wishing = None
+        for task in self._wishing:
+            task.cancel()
+        await asyncio.gather(*self._wishing, return_exceptions=True)
         if self._client is not None:
             await self._client.close()
         if self._authorization is not None:
