@@ -24,6 +24,7 @@ export async function pickSession(sidecar: Sidecar, chats: Chats): Promise<boole
   pick.title = "Conversations";
   pick.placeholder = "Go on with";
   pick.matchOnDescription = true;
+  pick.matchOnDetail = true;
   pick.busy = true;
   pick.show();
   const fill = async (): Promise<void> => {
@@ -62,7 +63,7 @@ function itemsOf(sessions: SessionSummary[], chats: Chats): SessionItem[] {
   const kept = sessions.map((session) => {
     const count = session.messageCount === 1 ? "1 message" : `${session.messageCount} messages`;
     const when = `${new Date(session.updatedMs).toLocaleString()}, ${count}`;
-    return itemOf(session.sessionId, session.title ?? "Without a title", [when, ...marks(open.get(session.sessionId), chats)]);
+    return itemOf(session.sessionId, session.title ?? "Without a title", marks(open.get(session.sessionId), chats), when);
   });
   const known = new Set(sessions.map((session) => session.sessionId));
   const unkept = chats.open.flatMap((chat) =>
@@ -71,8 +72,8 @@ function itemsOf(sessions: SessionSummary[], chats: Chats): SessionItem[] {
   return [...unkept, ...kept];
 }
 
-function itemOf(sessionId: string, title: string, described: string[]): SessionItem {
-  return { sessionId, label: escapeLine(title), description: described.join(", "), buttons: [DELETE] };
+function itemOf(sessionId: string, title: string, marks: string[], detail?: string): SessionItem {
+  return { sessionId, label: escapeLine(title), description: marks.join(", "), detail, buttons: [DELETE] };
 }
 
 function marks(chat: Chat | undefined, chats: Chats): string[] {
