@@ -45,6 +45,16 @@ def test_every_command_that_is_offered_is_there(manifest: dict[str, Any]) -> Non
     assert [name for name in commands if not re.search(rf"\b{name.split('.')[-1]}\b", known)] == []
 
 
+def test_the_readme_names_what_is_there(manifest: dict[str, Any], package: zipfile.ZipFile) -> None:
+    (readme,) = [name for name in package.namelist() if name.lower() == "extension/readme.md"]
+    text = " ".join(package.read(readme).decode().split())
+    commands = manifest["contributes"]["commands"]
+    said = re.findall(r"\*Agent Sidecar: ([^*]+)\*", text)
+    assert said and set(said) <= {command["title"] for command in commands}
+    names = {*settings_of(manifest), *(command["command"] for command in commands)}
+    assert set(re.findall(r"agentSidecar\.\w+", text)) <= names
+
+
 def test_an_untrusted_workspace_can_set_nothing_that_starts_a_program(manifest: dict[str, Any]) -> None:
     trust = manifest["capabilities"]["untrustedWorkspaces"]
     assert trust["supported"] == "limited" and trust["description"]
