@@ -153,7 +153,7 @@ class _Play:
                 break
             except _NothingCameError as error:
                 self._note(step, position, str(error))
-                self._give_up(position)
+                self._give_up(step, position, str(error) + self.host.last_words)
                 break
             except NotCapturedError as error:
                 self.evidence.unreached(_rules(steps[position:]), f"there was no {error}")
@@ -178,9 +178,15 @@ class _Play:
         told = why + self.host.last_words
         self.evidence.failed(rule, Failure(conversation=self.conversation.name, step=step, why=told))
 
-    def _give_up(self, position: int) -> None:
-        reason = f"{self.conversation.name} ended at step {position + 1}"
-        self.evidence.unreached(_rules(self.conversation.steps[position + 1 :]), reason)
+    def _give_up(self, step: Step, position: int, why: str) -> None:
+        """What comes after the step is not reached. Why is told once: by its own rule, else by the next one."""
+        self.evidence.broke_off(why)
+        judged = {rule.id for rule in self.evidence.rules}
+        rest = [rule for rule in _rules(self.conversation.steps[position + 1 :]) if rule in judged]
+        ended = f"{self.conversation.name} ended at step {position + 1}"
+        if rule_of(step) not in judged:
+            self.evidence.unreached(rest[:1], f"{ended}: {why}")
+        self.evidence.unreached(rest, ended)
 
     # Watches -----------------------------------------------------------------------------------------------
 

@@ -66,6 +66,7 @@ class Evidence:
     _failures: dict[str, list[Failure]] = field(factory=dict, init=False)
     _unreached: dict[str, str] = field(factory=dict, init=False)
     _skipped: dict[str, str] = field(factory=dict, init=False)
+    _broken_off: list[str] = field(factory=list, init=False)
 
     def passed(self, rule_id: str) -> None:
         """A step showed what the rule says."""
@@ -87,6 +88,10 @@ class Evidence:
         for rule_id in rule_ids:
             self._skipped.setdefault(rule_id, reason)
 
+    def broke_off(self, why: str) -> None:
+        """A conversation ended early. The first reason is that of rules to which none came."""
+        self._broken_off.append(why)
+
     def verdicts(self) -> tuple[Verdict, ...]:
         """One for each rule, in the order of the rules."""
         return tuple(map(self._verdict, self.rules))
@@ -100,7 +105,8 @@ class Evidence:
             return Verdict(rule=rule, outcome=Outcome.PASSED)
         if rule.id in self._skipped:
             return Verdict(rule=rule, outcome=Outcome.SKIPPED, reason=self._skipped[rule.id])
-        return Verdict(rule=rule, outcome=Outcome.NOT_REACHED, reason="no conversation came to it")
+        reason = ": ".join(["no conversation came to it", *self._broken_off[:1]])
+        return Verdict(rule=rule, outcome=Outcome.NOT_REACHED, reason=reason)
 
 
 def counted(verdicts: Iterable[Verdict]) -> Mapping[Outcome, int]:

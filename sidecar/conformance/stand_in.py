@@ -77,8 +77,11 @@ def _write(data: bytes, piece_bytes: int | None, pause_ms: float) -> None:
 
 def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError:  # The host has closed its end or is gone. What it was told is not heard, and that is all.
+        return
 
 
 if __name__ == "__main__":

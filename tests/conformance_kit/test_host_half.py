@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from tests.neovim.driving import NVIM, PLUGIN
 KIT = read_kit("host")
 HAS_NEOVIM = sys.platform == "linux"
 DRIVERS = Path(__file__).parent / "drivers"
+STAND_IN = ROOT / "sidecar/conformance/stand_in.py"
 
 
 def python_client() -> list[str]:
@@ -129,7 +131,23 @@ async def test_a_host_that_never_submits_is_told_apart_and_ended(program: str, w
         [sys.executable, "-c", program], named(KIT, "steer", "later-minor-version"), bound_secs=0.2
     )
     assert why in troubles(report)["H008"]
-    assert troubles(report)["H054"].startswith("steer ended at step 1")
+    assert troubles(report)["H054"].startswith("steer ended at step 1: ")
+    assert why in troubles(report)["H054"], "the rule of the step itself is none, so the next one tells it"
+    assert why in troubles(report)["H001"], "no step is about it, and no conversation came to it"
+
+
+def test_the_played_sidecar_says_nothing_of_its_own_to_a_host_that_does_not_listen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        words = (sys.executable, "-I", "-S", str(STAND_IN), str(server.getsockname()[1]), "token")
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+            assert process.stdout and process.stderr
+            process.stdout.close()
+            judge, _ = server.accept()
+            with judge:
+                judge.sendall(b'{"write": "aGVsbG8="}\n{"exit": 3}\n')
+                said = process.stderr.read()
+                assert (process.wait(timeout=30), said) == (3, b"")
 
 
 def test_the_command_judges_reports_and_lists(tmp_path: Path) -> None:
