@@ -179,14 +179,8 @@ class _Play:
         self.evidence.failed(rule, Failure(conversation=self.conversation.name, step=step, why=told))
 
     def _give_up(self, step: Step, position: int, why: str) -> None:
-        """What comes after the step is not reached. Why is told once: by its own rule, else by the next one."""
-        self.evidence.broke_off(why)
-        judged = {rule.id for rule in self.evidence.rules}
-        rest = [rule for rule in _rules(self.conversation.steps[position + 1 :]) if rule in judged]
         ended = f"{self.conversation.name} ended at step {position + 1}"
-        if rule_of(step) not in judged:
-            self.evidence.unreached(rest[:1], f"{ended}: {why}")
-        self.evidence.unreached(rest, ended)
+        self.evidence.broke_off(ended, why, rule_of(step), _rules(self.conversation.steps[position + 1 :]))
 
     # Watches -----------------------------------------------------------------------------------------------
 

@@ -88,9 +88,17 @@ class Evidence:
         for rule_id in rule_ids:
             self._skipped.setdefault(rule_id, reason)
 
-    def broke_off(self, why: str) -> None:
-        """A conversation ended early. The first reason is that of rules to which none came."""
+    def broke_off(self, where: str, why: str, at: str | None, after: Iterable[str]) -> None:
+        """A conversation ended early, in a step about the rule `at`, and those `after` it were not come to.
+
+        `why` is told by the rule `at`, else by the first after it that is judged, else by those that none came to.
+        """
         self._broken_off.append(why)
+        judged = {rule.id for rule in self.rules}
+        rest = [rule_id for rule_id in after if rule_id in judged]
+        if at not in judged:
+            self.unreached(rest[:1], f"{where}: {why}")
+        self.unreached(rest, where)
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """One for each rule, in the order of the rules."""
