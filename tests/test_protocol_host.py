@@ -21,13 +21,13 @@ def test_it_streams_asks_and_ends(tmp_path: Path) -> None:
         "model": "replay/script",
         "providers": {"replay": {"api": "replay", "file": str(script)}},
         "store": {"path": ":memory:"},
-        "workspaceFolders": [{"uri": tmp_path.as_uri(), "name": "here"}],
     }
-    program = PROGRAM.replace('["agent-sidecar"]', repr([sys.executable, "-m", "sidecar"]))
+    program = PROGRAM.replace('["agent-sidecar"]', repr([sys.executable, "-P", "-m", "sidecar"]))
     program = program.replace('{"model": "ollama/qwen3"}', repr(options))
     done = subprocess.run(
         [sys.executable, "-c", program],
         input="y\n",
+        cwd=tmp_path,
         env=clean_environment(),
         capture_output=True,
         text=True,

@@ -45,10 +45,11 @@ async def run(*command: str | Path, model: ScriptedModel, home: Path) -> str:
 async def test_the_bare_host_drives_the_sidecar_with_the_standard_library_alone(tmp_path: Path) -> None:
     program = tmp_path / "host.py"
     program.write_text(snippet("bare"))
-    async with ScriptedModel(says("One folder.")) as model:
+    async with ScriptedModel(calls(("list_directory", {})), says("One program.")) as model:
         shown = await run(sys.executable, "-I", program, model=model, home=tmp_path)
+        assert '"name":"host.py"' in model.requests[1].messages[-1]["content"]
     assert "'type': 'runStarted'" in shown
-    assert "One folder." in shown
+    assert "One program." in shown
 
 
 async def test_the_python_snippet_answers_with_a_tool_and_is_a_file_of_tools(tmp_path: Path) -> None:
@@ -69,9 +70,10 @@ async def test_the_neovim_snippet_streams_the_answer(tmp_path: Path) -> None:
     )
     wait = "\nassert(vim.wait(20000, function() return stopped end, 10))\n"
     program.write_text(until_done + snippet("neovim") + wait)
-    async with ScriptedModel(says("One folder.")) as model:
+    async with ScriptedModel(calls(("list_directory", {})), says("One file.")) as model:
         shown = await run(NVIM, "--headless", "-u", "NONE", "-l", program, model=model, home=tmp_path)
-    assert "One folder." in shown
+        assert '"name":"init.lua"' in model.requests[1].messages[-1]["content"]
+    assert "One file." in shown
     assert "stop" in shown
 
 

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 class Host implements Closeable {
     private static final Pattern TOKEN = Pattern.compile("\"(?:[^\"\\\\]++|\\\\.)*+\"|[{}\\[\\]]|[\\w.+-]+");
     private static final Pattern ESCAPE = Pattern.compile("\\\\(?:u(.{4})|.)");
-    private final Process sidecar = new ProcessBuilder("agent-sidecar").redirectError(INHERIT).start();
+    private final Process sidecar = new ProcessBuilder("agent-sidecar", "--cwd", ".").redirectError(INHERIT).start();
     private final DataInputStream output = new DataInputStream(new BufferedInputStream(sidecar.getInputStream()));
     private final Scanner person = new Scanner(System.in);
 

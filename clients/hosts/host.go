@@ -40,7 +40,7 @@ type message struct {
 }
 
 var (
-	sidecar   = exec.Command("agent-sidecar")
+	sidecar   = exec.Command("agent-sidecar", "--cwd", ".")
 	to, _     = sidecar.StdinPipe()
 	output, _ = sidecar.StdoutPipe()
 	from      = bufio.NewReader(output)

@@ -6,7 +6,7 @@ local null = {} -- What `nil` cannot say in a table.
 -- Lua's pipes go one way, so the other way is a named one. The shell tells the id of the process, and buries it.
 local fifo = os.tmpname()
 assert(os.remove(fifo) and os.execute("mkfifo -m 600 " .. fifo))
-local from = assert(io.popen("exec 3<" .. fifo .. "; agent-sidecar <&3 & exec 3<&-; echo $!; wait"))
+local from = assert(io.popen("exec 3<" .. fifo .. "; agent-sidecar --cwd . <&3 & exec 3<&-; echo $!; wait"))
 local to = assert(io.open(fifo, "r+")) -- "w" would have writing to a sidecar that is gone end Lua by SIGPIPE.
 local pid = from:read("n", "L")
 os.remove(fifo)

@@ -14,7 +14,7 @@ for my $stream (*STDOUT, *STDERR) {
     $stream->autoflush;
 }
 $SIG{PIPE} = 'IGNORE';    # What is lost is noticed when it is read from.
-my $pid = open2(my $from, my $to, 'agent-sidecar');
+my $pid = open2(my $from, my $to, qw(agent-sidecar --cwd .));
 binmode $_ for $from, $to;
 
 start();

@@ -10,7 +10,7 @@ require "securerandom"
 # A sidecar of one's own.
 class Sidecar
   def initialize
-    @to, @from, @process = Open3.popen2("agent-sidecar")
+    @to, @from, @process = Open3.popen2("agent-sidecar", "--cwd", ".")
     [@to, @from].each(&:binmode)
   end
 

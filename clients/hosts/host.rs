@@ -17,7 +17,8 @@ fn main() {
 
 /// Submits the prompts, each in the session of the one before. The first that fails ends it all.
 fn run(prompts: impl Iterator<Item = String>) -> io::Result<()> {
-    let mut process = Command::new("agent-sidecar").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut command = Command::new("agent-sidecar");
+    let mut process = command.args(["--cwd", "."]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut sidecar = Sidecar { output: BufReader::new(process.stdout.take().expect("it is a pipe")), process };
     let ready = sidecar.request("1", "initialize", HELLO)?;
     if !text(&ready, "result.capabilities.experimental.agentSidecar.protocolVersion").starts_with("1.") {
@@ -47,15 +48,14 @@ impl Sidecar {
         self.send(&format!(r#""id": "{own_id}", "method": "{method}", "params": {params}"#))?;
         loop {
             let message = self.receive()?;
-            let (asked, id) = (text(&message, "method"), at(&message, "id"));
-            let (params, error) = (at(&message, "params"), at(&message, "error"));
-            match asked.as_str() {
+            let [id, params, error] = ["id", "params", "error"].map(|name| at(&message, name));
+            match text(&message, "method").as_str() {
                 "" if text(&message, "id") != own_id => (),
                 "" if error == "null" => return Ok(message),
                 "" => return Err(Error::other(text(error, "data.kind") + ": " + &text(error, "message"))),
                 "agent/event" if text(params, "runId") == own_id => show(at(params, "event"))?,
                 _ if id == "null" => (), // What a host does not know it passes over.
-                _ => self.send(&format!(r#""id": {id}, {}"#, answer(&asked, params)?))?,
+                asked => self.send(&format!(r#""id": {id}, {}"#, answer(asked, params)?))?,
             }
         }
     }

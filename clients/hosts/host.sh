@@ -4,7 +4,7 @@ set -euo pipefail
 export LC_ALL=C # Lengths are in bytes.
 trap '' PIPE    # What is lost is noticed when it is read from.
 
-coproc SIDECAR { exec agent-sidecar; }
+coproc SIDECAR { exec agent-sidecar --cwd .; }
 pid=$SIDECAR_PID
 exec {from}<&"${SIDECAR[0]}" {to}>&"${SIDECAR[1]}" {SIDECAR[0]}<&- {SIDECAR[1]}>&-
 

@@ -169,10 +169,10 @@ def put_sidecar(folder: Path) -> None:
     (folder / "script.json").write_text(json.dumps(SCRIPT))
     replay = "providers.replay = {api = 'replay', file = 'script.json'}"
     (folder / "config.toml").write_text(f"model = 'replay/any'\n{replay}\nstore.path = ':memory:'\n")
-    words = [sys.executable, "-m", "sidecar", "--config", str(folder / "config.toml"), "--cwd", str(folder)]
+    words = [sys.executable, "-m", "sidecar", "--config", str(folder / "config.toml")]
     words = listened(folder, words)
     program = folder / "agent-sidecar"
-    program.write_text(f"#!/bin/sh\nexec {shlex.join(words)}\n")
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     program.chmod(0o700)
 
 
