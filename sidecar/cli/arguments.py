@@ -102,7 +102,10 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None, tools: 
         "--config", default=default, metavar="FILE", help="configuration in place of the user's own"
     )
     group.add_argument(
-        "--cwd", default=default, metavar="FOLDER", help="the workspace; default: the folder you are in"
+        "--cwd",
+        default=default,
+        metavar="FOLDER",
+        help="the workspace; default: the folder you are in, with `serve` what the host names",
     )
     group.add_argument(
         "--tools",

@@ -90,7 +90,8 @@ class Workspace:
         Raises ToolError `permissionDenied`, naming path and scope, for what lies outside.
         """
         if not self._folders:
-            raise _outside(path, self._folders, "no workspace folder is open: the host names it in initialize, or --cwd does")
+            why = "no workspace folder is open; the host names one in initialize, or the flag --cwd does"
+            raise _outside(path, self._folders, why)
         if "\0" in path:
             raise ToolError("invalidArguments", "a path cannot hold a null character", path=path)
         real = self._real(self._folders[0] / path, follow)
