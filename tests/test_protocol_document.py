@@ -100,6 +100,13 @@ def _names_of_types() -> set[str]:
     return {shape.__name__ for row in METHODS.values() for shape in (row.params, row.result) if shape}
 
 
+@pytest.mark.parametrize("chapter", ["Requests from the host", "Events"])
+def test_the_list_at_the_head_of_a_chapter_names_each_of_its_sections_once(chapter: str) -> None:
+    head = DOCUMENT.text.partition(f"\n## {chapter}\n")[2].partition("\n### ")[0]
+    listed = re.findall(r"\[`([\w/]+)`\]\(#\w+\)", "".join(re.findall(r"^\|.*\n", head, re.MULTILINE)))
+    assert sorted(listed) == sorted(DOCUMENT.sections(chapter))
+
+
 # Fields -------------------------------------------------------------------------------------------------
 
 
