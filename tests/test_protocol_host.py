@@ -6,6 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from sidecar.conformance.judge_host import judge_host
+from sidecar.conformance.rules import Outcome
+from sidecar.conformance.transcripts import read_kit
+from tests.conformance_kit.drivers import shown_host
 from tests.harness.host import clean_environment
 from tests.harness.tidy import ROOT
 
@@ -40,3 +46,14 @@ def test_it_streams_asks_and_ends(tmp_path: Path) -> None:
 
 def test_it_is_as_short_as_it_says() -> None:
     assert len([line for line in PROGRAM.splitlines() if line.strip()]) <= 60
+
+
+@pytest.mark.conformance
+async def test_it_keeps_every_rule_that_is_about_it_but_those_that_the_page_names() -> None:
+    kit = read_kit("host")
+    report = await judge_host([sys.executable, shown_host.__file__], kit, bound_secs=10.0)
+    outcomes = {each.rule.id: each.outcome for each in report.verdicts}
+    assert {rule for rule, outcome in outcomes.items() if outcome is Outcome.FAILED} == set(
+        re.findall(r"\bH\d+", PAGE)
+    )
+    assert Outcome.NOT_REACHED not in outcomes.values()
