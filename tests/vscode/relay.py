@@ -1,4 +1,5 @@
-"""The sidecar of a window: runs the command that its folder names, and notes down which process that is.
+"""The sidecar of a window: runs the command that its folder names, and notes down which process that is,
+and which is its host.
 
 All windows of a served editor have one setting for the command; each has a folder of its own.
 """
@@ -9,4 +10,5 @@ from pathlib import Path
 
 command = json.loads(Path("command.json").read_text())
 Path("pid").write_text(str(os.getpid()))
+Path("host").write_text(str(os.getppid()))
 os.execvp(command[0], command)

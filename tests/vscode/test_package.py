@@ -78,13 +78,15 @@ def test_servers_are_completed_by_a_schema(manifest: dict[str, Any]) -> None:
     assert {"command", "args", "env", "url", "headers"} <= all_names(servers)
 
 
-def test_the_chat_runs_no_script_but_its_own() -> None:
+def test_the_chat_runs_no_script_but_its_own(package: zipfile.ZipFile) -> None:
     page = "".join(sources("page.ts"))
     policy = " ".join(re.findall(r"[a-z]+-src[^;`\"]*", page))
     assert "default-src 'none'" in policy
     assert "nonce-" in policy
     assert "unsafe" not in policy
     assert not re.findall(r"\son[a-z]+=", page)
+    (script,) = [name for name in package.namelist() if name.endswith("dist/chat.js")]
+    assert not re.search(rb"</?script", package.read(script), re.IGNORECASE), "it would end within the page"
     colours = "".join(file.read_text() for file in (SOURCE / "src/webview").glob("*.css"))
     assert not re.findall(r"#[0-9a-fA-F]{3,8}\b", colours), "themes have their own colours"
 

@@ -1,6 +1,7 @@
 // The chat in the side bar: a webview that shows the current chat and says what the person does in it.
 
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 
 import * as vscode from "vscode";
 
@@ -39,20 +40,15 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
     return this.view?.visible === true;
   }
 
-  resolveWebviewView(view: vscode.WebviewView): void {
+  async resolveWebviewView(view: vscode.WebviewView): Promise<void> {
     this.view = view;
-    const { webview } = view;
-    const dist = vscode.Uri.joinPath(this.extensionUri, "dist");
-    webview.options = { enableScripts: true, localResourceRoots: [dist] };
-    webview.html = page({
-      nonce: randomBytes(18).toString("base64"),
-      cspSource: webview.cspSource,
-      script: webview.asWebviewUri(vscode.Uri.joinPath(dist, "chat.js")).toString(),
-      style: webview.asWebviewUri(vscode.Uri.joinPath(dist, "chat.css")).toString(),
-    });
-    webview.onDidReceiveMessage((message: FromChat) => this.receive(message));
     view.onDidDispose(() => this.closed());
+    const { webview } = view;
+    webview.options = { enableScripts: true, localResourceRoots: [] };
+    webview.onDidReceiveMessage((message: FromChat) => this.receive(message));
     this.host.shown();
+    const [script, style] = await Promise.all([this.read("chat.js"), this.read("chat.css")]);
+    webview.html = page({ nonce: randomBytes(18).toString("base64"), script, style });
   }
 
   /** Brings the chat into view and moves the focus there. */
@@ -71,6 +67,10 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
 
   dispose(): void {
     this.closed();
+  }
+
+  private read(name: string): Promise<string> {
+    return readFile(vscode.Uri.joinPath(this.extensionUri, "dist", name).fsPath, "utf8");
   }
 
   private receive(message: FromChat): void {

@@ -95,6 +95,7 @@ async function prepare(context: vscode.ExtensionContext, keys: Keys, environment
     // File tools stay inside the workspace; without one they get a folder that is empty.
     folder: (vscode.workspace.workspaceFolders?.[0]?.uri ?? nowhere).fsPath,
     options: optionsOf(settings),
+    limitMs: settings.startTimeoutSecs * 1_000,
   };
 }
 

@@ -7,6 +7,7 @@ import {
   type ClientError,
   describedBy,
   hostCapabilities,
+  NoAnswer,
   Sidecar as Client,
   SidecarExited,
   SidecarProcess,
@@ -31,6 +32,8 @@ export interface Launch {
   env: NodeJS.ProcessEnv;
   folder: string;
   options: Record<string, unknown>;
+  /** A sidecar that does not answer in this time is given up. */
+  limitMs: number;
 }
 
 /** What this window does for the sidecar: answers its questions, lends models, runs tools, hears what it tells. */
@@ -43,7 +46,8 @@ export interface Services extends Pick<HostSettings, "onApproval" | "onInput" | 
 export class Life {
   /** When it is over, and all that it said has been dealt with; with the reason. Never rejects. */
   readonly ended: Promise<ClientError>;
-  private broken: BrokenStream | undefined;
+  /** Why it was given up, where it was. */
+  private fault: ClientError | undefined;
 
   /** Starts the process. Rejects with what to do when it cannot be started. */
   static async start(launch: Launch, found: Found, services: Services, log: vscode.LogOutputChannel): Promise<Life> {
@@ -64,7 +68,12 @@ export class Life {
       connectionOptions: { messageStrategy: transports.messageStrategy },
       initializationFailedHandler: () => false, // `greet` rejects with it.
       errorHandler: {
-        error: (error) => life.failed(error),
+        error: (error) => {
+          if (error instanceof BrokenStream) {
+            life.giveUp(error);
+          }
+          return { action: ErrorAction.Continue, handled: true };
+        },
         closed: () => ({ action: CloseAction.DoNotRestart, handled: true }), // Another life begins, not this one again.
       },
     });
@@ -74,7 +83,7 @@ export class Life {
     for (const [method, listener] of Object.entries(listeners)) {
       client.onNotification(method, listener);
     }
-    const life = new Life(process, transports, editorsClient, client, tools);
+    const life = new Life(process, transports, editorsClient, client, tools, launch.limitMs);
     return life;
   }
 
@@ -84,6 +93,7 @@ export class Life {
     private readonly editorsClient: LanguageClient,
     readonly client: Client,
     private readonly tools: RunnableTool[],
+    private readonly limitMs: number,
   ) {
     this.ended = this.untilTheEnd();
   }
@@ -93,6 +103,7 @@ export class Life {
     const over = this.ended.then((reason) => {
       throw reason;
     });
+    const limit = setTimeout(() => this.giveUp(new NoAnswer("initialize", this.limitMs)), this.limitMs);
     try {
       await Promise.race([this.editorsClient.start(), over]);
       describedBy(this.editorsClient.initializeResult); // Throws where it is no sidecar, or one of another protocol.
@@ -101,6 +112,8 @@ export class Life {
       this.kill();
       await this.ended;
       throw new Error(`the sidecar could not be started: ${this.lastWords(error)}; see the log`, { cause: error });
+    } finally {
+      clearTimeout(limit);
     }
   }
 
@@ -125,12 +138,9 @@ export class Life {
     return said === "" ? message : `${message}; it said: ${said}`;
   }
 
-  private failed(error: Error): { action: ErrorAction; handled: boolean } {
-    if (error instanceof BrokenStream) {
-      this.broken = error;
-      this.kill();
-    }
-    return { action: ErrorAction.Continue, handled: true };
+  private giveUp(why: ClientError): void {
+    this.fault ??= why;
+    this.kill();
   }
 
   private async untilTheEnd(): Promise<ClientError> {
@@ -139,7 +149,7 @@ export class Life {
     this.kill(); // It may have closed its stdout and live on.
     this.transports.reader.end();
     void this.client.close();
-    return this.broken ?? reason;
+    return this.fault ?? reason;
   }
 }
 

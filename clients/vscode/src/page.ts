@@ -2,14 +2,14 @@
 
 export interface PageParts {
   nonce: string;
-  cspSource: string;
+  /** The texts themselves: a page that loads nothing cannot be there without its script. */
   script: string;
   style: string;
 }
 
-/** What the page may load: one script, one style sheet. No pictures, no frames, no requests, no inline anything. */
-export function contentSecurityPolicy({ nonce, cspSource }: Pick<PageParts, "nonce" | "cspSource">): string {
-  return `default-src 'none'; style-src ${cspSource}; script-src 'nonce-${nonce}'; base-uri 'none'; form-action 'none'`;
+/** What the page may load: nothing. What it may run: the one script that it holds. */
+export function contentSecurityPolicy(nonce: string): string {
+  return `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; base-uri 'none'; form-action 'none'`;
 }
 
 export function page(parts: PageParts): string {
@@ -17,16 +17,16 @@ export function page(parts: PageParts): string {
 <html lang="en">
 <head>
   <meta charset="UTF-8">
-  <meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy(parts)}">
+  <meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy(parts.nonce)}">
   <meta name="viewport" content="width=device-width, initial-scale=1">
-  <link rel="stylesheet" href="${parts.style}">
+  <style nonce="${parts.nonce}">${parts.style}</style>
   <title>Agent Sidecar</title>
 </head>
 <body>
   <main id="conversation" tabindex="0" aria-label="Conversation"></main>
   <div id="announcer" class="only-spoken" role="status" aria-live="polite"></div>
   <footer id="below"></footer>
-  <script nonce="${parts.nonce}" src="${parts.script}"></script>
+  <script nonce="${parts.nonce}">${parts.script}</script>
 </body>
 </html>`;
 }

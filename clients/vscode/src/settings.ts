@@ -12,6 +12,8 @@ export interface Settings extends OptionSettings {
   /** Variables for its process. */
   env: Record<string, string>;
   showReasoning: boolean;
+  /** How long the sidecar may take to start, in seconds. */
+  startTimeoutSecs: number;
 }
 
 export function readSettings(): Settings {
@@ -20,6 +22,7 @@ export function readSettings(): Settings {
     command: settings.get<string[]>("command", []),
     env: settings.get<Record<string, string>>("env", {}),
     showReasoning: settings.get<boolean>("showReasoning", false),
+    startTimeoutSecs: settings.get<number>("startTimeoutSecs", 30),
     model: settings.get<string>("model", "").trim(),
     providers: settings.get("providers", {}),
     mcpServers: settings.get("mcpServers", {}),

@@ -2,7 +2,8 @@
 // would, in a window of its own. `node vscode.mjs GIVEN`; GIVEN is what the test says of the editor, as JSON.
 //
 // The contract is in protocol.md, chapter Conformance. What it prints is what stands in the chat.
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { until, Workbench } from "../../vscode/workbench.mjs";
@@ -166,12 +167,30 @@ async function isGone(folder) {
   }
 }
 
+/**
+ * The host is the process in which the extension runs. Where this script is killed, so is that one: to the kit they are
+ * the same. What is returned calls it off.
+ */
+function dieTogether(folder) {
+  const program = `
+    process.stdin.resume().on("end", () => {
+      process.kill(Number(require("node:fs").readFileSync(process.argv[1], "utf8")), "SIGKILL");
+    });`;
+  const watch = spawn(process.execPath, ["-e", program, join(folder, "host")], { stdio: ["pipe", "ignore", "ignore"], detached: true });
+  return () => watch.kill("SIGKILL");
+}
+
 const reason = unsupported();
 if (reason) {
   print({ unsupported: reason });
 } else {
   const folder = await mkdtemp(join(given.folders, "window-"));
   await writeFile(join(folder, "command.json"), process.env.AGENT_SIDECAR_COMMAND);
+  if (scenario.startSecs !== undefined) {
+    await mkdir(join(folder, ".vscode"));
+    await writeFile(join(folder, ".vscode/settings.json"), JSON.stringify({ "agentSidecar.startTimeoutSecs": scenario.startSecs }));
+  }
+  const live = dieTogether(folder);
   const bench = await Workbench.openIn({ ...given, folder });
   try {
     // Asked at once, so that it waits for the very sidecar that the chat starts.
@@ -187,5 +206,6 @@ if (reason) {
   } finally {
     await bench.page.close({ runBeforeUnload: false });
     await until(() => isGone(folder), "the end of the sidecar", BOUND_MS).finally(() => bench.close());
+    live();
   }
 }
