@@ -4,26 +4,19 @@ local seen = support.seen
 
 vim.cmd.edit("näme with spaces.txt")
 vim.cmd("Sidecar ask write a note")
-local question = support.wait_for_question()
-seen.question = question
+seen.aside = support.wait_for_question()
 seen.entered_unasked = vim.api.nvim_get_current_win() == support.question()
 support.wait_for_text("asking you")
 seen.asking = support.text("chat/1")
 vim.cmd("Sidecar ask in English, please")
 vim.cmd("Sidecar approve")
+seen.question = select(2, support.question())
 support.keys("o")
 support.wait_for_text("tokens in")
 seen.allowed = support.text("chat/1")
+seen.folds = support.folds()
 
 local window = vim.fn.bufwinid("sidecar://chat/1")
-vim.api.nvim_win_call(window, function()
-  seen.folds = {}
-  for line = 1, vim.fn.line("$") do
-    if vim.fn.foldclosed(line) == line then
-      table.insert(seen.folds, { vim.fn.getline(line), vim.fn.foldclosedend(line) - line })
-    end
-  end
-end)
 seen.follows = vim.api.nvim_win_get_cursor(window)[1] == vim.api.nvim_buf_line_count(vim.api.nvim_win_get_buf(window))
 
 vim.fn.win_execute(vim.fn.bufwinid("sidecar://prompt/1"), "close")

@@ -43,20 +43,23 @@ vim.cmd("Sidecar ask go on")
 support.wait_for_text("Still here.", "chat/2")
 wait_for_end()
 
--- What goes wrong at the start is told, and mended by another setup.
+local function last_note()
+  return support.text("chat/2"):match(".*\n(> [^\n]*)")
+end
+
+-- What goes wrong at the start stands in the chat, and mended by another setup.
 client.stop()
 support.wait_for("the end", function()
   return not client.get()
 end)
-support.told = {}
 require("sidecar").setup({ cmd = { "no-such-program" } })
 vim.cmd("Sidecar ask hello")
 wait_for_end()
-seen.missing = table.remove(support.told)
+seen.missing = last_note()
 require("sidecar").setup({ cmd = support.given.command, options = { model = { "wrong" } } })
 vim.cmd("Sidecar ask hello")
 wait_for_end()
-seen.refused = table.remove(support.told)
+seen.refused = last_note()
 seen.wrong_setting = select(2, pcall(require("sidecar").setup, { modle = "x" }))
 require("sidecar").setup({ cmd = support.given.command, options = support.given.options })
 vim.cmd("Sidecar restart")

@@ -29,15 +29,17 @@ local size = { "-x", "110", "-y", "32", "-c", given.folder }
 local start = { given.nvim, "-u", given.init, "--listen", given.socket, given.file }
 tmux("-f", "/dev/null", "new-session", "-d", "-s", "sidecar", unpack(vim.list_extend(size, start)))
 wait_for("words of a file")
-keys(":Sidecar ask write a note", "Enter")
+keys(":Sidecar", "Enter")
+wait_for("<CR> sends")
+keys("i", "write a note", "C-s", "and more")
 seen.question = wait_for("May this run?")
-keys(":Sidecar approve", "Enter")
-wait_for("q later")
+keys("C-g")
+seen.answering = wait_for("q later")
 keys("o")
 seen.done = wait_for("tokens in")
 
 -- The prompt, first alone and then while a long answer streams in.
-keys(":Sidecar chat", "Enter")
+keys("dd")
 local channel = vim.fn.sockconnect("pipe", given.socket, { rpc = true })
 local function evaluate(code, ...)
   return vim.rpcrequest(channel, "nvim_exec_lua", code, { ... })
@@ -63,7 +65,7 @@ end
 
 --- The lines of the chat's buffer, each of which is a few words of the answer.
 local function line_count()
-  return evaluate([[return #require("sidecar.state").chats[1].view.levels]])
+  return evaluate([[return vim.api.nvim_buf_line_count(require("sidecar.state").chats[1].view.buffer)]])
 end
 
 vim.rpcrequest(channel, "nvim_input", "i")

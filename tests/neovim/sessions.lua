@@ -13,8 +13,9 @@ end
 support.choice = "Never" -- The workspace brings a server along and is not trusted.
 vim.cmd("Sidecar sessions")
 support.wait_for("the question about trust", function()
-  return #support.picked >= 1
+  return require("sidecar.state").inputs[1]
 end)
+vim.cmd("Sidecar approve")
 support.wait_for("the sessions", function()
   return #support.picked >= 2
 end)
@@ -49,6 +50,8 @@ coroutine.wrap(function()
     deadlineMs = 300000,
   })
 end)()
+seen.asked_unasked = seen.answer ~= nil
+vim.cmd("Sidecar approve")
 support.wait_for("the answer", function()
   return seen.answer
 end)

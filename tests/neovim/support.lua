@@ -53,6 +53,19 @@ function M.wait_for_text(wanted, name)
   end)
 end
 
+--- The closed folds of the chat, each with the lines that are hidden in it.
+function M.folds()
+  local folds = {}
+  vim.api.nvim_win_call(vim.fn.bufwinid("sidecar://chat/1"), function()
+    for line = 1, vim.fn.line("$") do
+      if vim.fn.foldclosed(line) == line then
+        table.insert(folds, vim.fn.getline(line, vim.fn.foldclosedend(line)))
+      end
+    end
+  end)
+  return folds
+end
+
 --- Types keys as a person does.
 function M.keys(keys)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, true, true), "xt", false)

@@ -36,17 +36,19 @@ async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selecti
         seen = await play("chat", {"folder": str(folder), "options": options(model)}, clean_environment())
     assert seen["loaded"] == ["sidecar", "sidecar.config", "sidecar.state"]
     assert seen["told"] == []
-    assert "+one\\u{1b}[2J\\u{202e}two" in seen["question"]
+    for question in seen["aside"], seen["question"]:
+        assert "+one\\u{1b}[2J\\u{202e}two" in question
+        assert "write_file needs write · " in question
     assert " o  Allow once" in seen["question"]
-    assert 'remembers {"' in seen["question"]
+    assert seen["question"].count('remembers {"') == 1
     assert not seen["entered_unasked"]
     assert "## You\n\nwrite a note\n\n## Agent\n\nI write **it**." in seen["asking"]
-    assert "▸ write_file · asking you · content=" in seen["asking"]
+    assert "▸ write_file · asking you · path=" in seen["asking"]
     assert "in English, please" in str(model.requests[1].messages[-1]["content"])
     assert "Done é漢.\n\n```lua\nreturn 1\n```" in seen["allowed"]
-    ((headline, lines_below),) = seen["folds"]
-    assert headline.startswith("▸ write_file · done in ")
-    assert lines_below >= 3
+    (fold,) = seen["folds"]
+    assert fold[0].startswith("▸ write_file · done in ")
+    assert fold[1].startswith("    path: note.txt") and fold[-2].startswith("    ") and fold[-1] == ""
     assert seen["follows"]
     assert (folder / "note.txt").read_text() == "one\x1b[2J\u202etwo"
     assert seen["prompt"].endswith("sidecar://prompt/1")
@@ -92,6 +94,25 @@ async def test_stop_stops_and_a_killed_sidecar_loses_no_conversation(tmp_path: P
     assert 'there is no setting "modle"; there are cmd' in seen["wrong_setting"]
 
 
+async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_session_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("seven\neight")
+    read = calls(("read_file", {"path": "a.txt"}))
+    write = calls(("write_file", {"path": "b.txt", "content": "nine"}))
+    script = (read, says("It is seven."), read, says("And eight."), write, says("Written."))
+    async with ScriptedModel(*script) as model:
+        seen = await play("windows", {"folder": str(tmp_path), "options": options(model)}, clean_environment())
+    one, two, three = (["a.txt", f"sidecar://chat/{number}", f"sidecar://prompt/{number}"] for number in (1, 2, 3))
+    assert seen["opened"] == seen["reopened"] == seen["first_again"] == one
+    assert seen["second"] == two
+    assert seen["narrow"] == 27
+    assert [(fold[0].split(" in ")[0], *fold[-2:]) for fold in seen["folds"]] == [
+        ("▸ read_file · done", "    eight", "")
+    ] * 2
+    assert seen["restored"] == three and seen["is_unlisted"]
+    assert seen["told"] == []
+    assert (tmp_path / "b.txt").read_text() == "nine"
+
+
 async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_things_are(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {"theirs": {"command": "their-server"}}}')
     (tmp_path / "a.txt").write_text("seven")
@@ -109,7 +130,7 @@ async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_thin
     assert trust["names"] == ["Trust", "Not now", "Never"]
     assert all("remember 7" in picked["names"][0] and len(picked["names"]) == 1 for picked in lists)
     assert '## You\n\nremember 7\n\n▸ read_file · done · path="a.txt"' in seen["resumed"]
-    assert seen["resumed"].endswith("    eight\n\n## Agent\n\nSeven.")
+    assert seen["resumed"].endswith("    eight\n\n\n## Agent\n\nSeven.")
     untimed = re.sub(r" in [\d.]+ m?s ·", " ·", first["live"])
     assert untimed == seen["resumed"] + "\n\n> 22 tokens in, 14 out"
     assert seen["cursor_in"].endswith("sidecar://prompt/1")
@@ -122,6 +143,7 @@ async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_thin
         "assistant",
         "user",
     ]
+    assert not seen["asked_unasked"]
     assert seen["answer"] == {"action": "accept", "content": {"count": 7, "colour": "b"}}
     assert "no-such-server" in seen["servers"]
     assert "the sidecar is ready" in seen["log"]

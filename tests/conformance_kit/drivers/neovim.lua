@@ -37,6 +37,9 @@ local WORDS = { allowOnce = "once", allowSession = "session", allowAlways = "alw
 
 local function answer_question()
   local question = state.questions[1]
+  if not question and state.inputs[1] and (scenario.input or {}).action ~= "wait" then
+    approval.approve()
+  end
   if not question or scenario.approve == "wait" then
     return
   end
@@ -55,10 +58,8 @@ local function entered(label)
 end
 
 vim.ui.input = function(options, confirm)
-  if scenario.input.action ~= "wait" then
-    local value = entered((options.prompt:gsub(": $", "")))
-    confirm(value ~= nil and tostring(value) or nil)
-  end
+  local value = entered((options.prompt:gsub(": $", "")))
+  confirm(value ~= nil and tostring(value) or nil)
 end
 
 vim.ui.select = function(items, options, choose)
@@ -77,15 +78,17 @@ end
 -- The agent's words and the last note after a line of the chat.
 local function shown(chat, first_line)
   chat.view:flush()
-  local words, note, is_agent = {}, nil, false
+  local words, note, is_agent, is_call = {}, nil, false, false
   for _, line in ipairs(vim.api.nvim_buf_get_lines(chat.view.buffer, first_line, -1, true)) do
     if vim.startswith(line, "## ") then
       is_agent = line == "## Agent"
     elseif vim.startswith(line, "> ") then
       note, is_agent = line:sub(3), false
     elseif vim.startswith(line, "▸ ") then
-      is_agent = false
+      is_agent, is_call = true, true
+    elseif is_call and vim.startswith(line, "    ") then -- What went into a call and came out.
     elseif is_agent then
+      is_call = false
       table.insert(words, line)
     end
   end
@@ -98,7 +101,7 @@ local function line_of(number, chat, first_line)
   if vim.startswith(note, "failed: ") then
     local message, kind = note:match("^failed: (.*) %((%w+)%)$")
     line.ended, line.error = "error", { message = message or note:sub(9), kind = kind }
-  elseif note:match("tokens in") then
+  elseif note:match("tokens in") or note == "done" then
     line.ended = "stop"
   elseif note == "stopped" then
     line.ended = "cancelled"

@@ -1,4 +1,5 @@
 --- Asks whether a call may run: a window with the diff or the exact arguments, and a key for each answer.
+local floats = require("sidecar.float")
 local log = require("sidecar.log")
 local state = require("sidecar.state")
 local text = require("sidecar.text")
@@ -70,43 +71,49 @@ local function deny_with_reason(question)
   end)
 end
 
---- The lines of the window, and in which of them an answer stands.
----@param question sidecar.Question
----@return string[], integer
-local function lines_of(question)
-  local params = question.params
-  local lines = { text.escape(params.title), "" }
-  for _, option in ipairs(params.options) do
-    lines[#lines + 1] = (" %s  %s"):format(KEYS[option.decision] or " ", text.escape(option.label))
-    if option.rule then
-      lines[#lines + 1] = "      remembers " .. text.escape(vim.json.encode(option.rule))
-    end
-  end
-  local head = #lines
-  vim.list_extend(lines, { "", "Tool: " .. text.escape(params.toolName) })
-  lines[#lines + 1] = "Needs: " .. text.escape(table.concat(params.permissions, ", "))
-  lines[#lines + 1] = "Why you are asked: " .. text.escape(params.reason)
-  lines[#lines + 1] = ""
-  if params.diff then
-    vim.list_extend(lines, text.lines(params.diff))
-  else
-    vim.list_extend(lines, text.arguments(params.input))
-  end
-  return lines, head
+--- What may run, whole, and why there is a question.
+---@param params sidecar.RequestApprovalParams
+---@return string[]
+local function content_lines(params)
+  local needs = #params.permissions > 0 and " needs " .. table.concat(params.permissions, ", ") or ""
+  local why = text.escape(("%s%s · %s"):format(params.toolName, needs, params.reason))
+  return vim.list_extend({ why, "" }, params.diff and text.lines(params.diff) or text.arguments(params.input))
 end
 
----@param buffer integer
----@param lines string[]
----@param head integer
-local function colour(buffer, lines, head)
-  local groups = { ["+"] = "DiffAdd", ["-"] = "DiffDelete", ["@"] = "Special" }
-  for row, line in ipairs(lines) do
-    local group = row > head + 4 and groups[line:sub(1, 1)]
-    if group then
-      vim.api.nvim_buf_set_extmark(buffer, MARKS, row - 1, 0, { line_hl_group = group })
+--- The answers, each with its key and with what is remembered. A rule that two share stands below the second.
+---@param params sidecar.RequestApprovalParams
+---@return string[]
+local function option_lines(params)
+  local lines = {}
+  for position, option in ipairs(params.options) do
+    lines[#lines + 1] = (" %s  %s"):format(KEYS[option.decision] or " ", text.escape(option.label))
+    local next_option = params.options[position + 1]
+    if option.rule and not (next_option and vim.deep_equal(option.rule, next_option.rule)) then
+      lines[#lines + 1] = "    remembers " .. text.escape(vim.json.encode(option.rule))
     end
   end
-  vim.api.nvim_buf_set_extmark(buffer, MARKS, 0, 0, { line_hl_group = "Title" })
+  lines[#lines + 1] = ""
+  return lines
+end
+
+local DIFF_GROUPS = { ["+"] = "Added", ["-"] = "Removed", ["@"] = "Special" }
+
+---@param buffer integer
+---@param params sidecar.RequestApprovalParams
+---@param head integer how many lines are above the content
+local function colour(buffer, params, head)
+  local function mark(row, group)
+    vim.api.nvim_buf_set_extmark(buffer, MARKS, row, 0, { line_hl_group = group })
+  end
+  for row, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, true)) do
+    if row == 1 then
+      mark(0, "Title")
+    elseif row == head + 1 or vim.startswith(line, "    remembers ") and row <= head then
+      mark(row - 1, "SidecarNote")
+    elseif params.diff and row > head + 4 and DIFF_GROUPS[line:sub(1, 1)] then -- Below the names of the files.
+      mark(row - 1, DIFF_GROUPS[line:sub(1, 1)])
+    end
+  end
 end
 
 ---@param buffer integer
@@ -133,30 +140,24 @@ end
 ---@param is_entered boolean
 local function open(question, is_entered)
   require("sidecar.highlights").define()
-  local lines, head = lines_of(question)
-  local buffer = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, true, lines)
-  vim.bo[buffer].modifiable = false
-  vim.bo[buffer].bufhidden = "wipe"
-  vim.bo[buffer].filetype = "sidecar-approval"
-  colour(buffer, lines, head)
-  map_keys(buffer, question)
-  local width = math.max(20, math.min(100, vim.o.columns - 4))
-  local height = math.max(3, math.min(#lines + 2, vim.o.lines - 6))
+  local params = question.params
+  local lines = { text.escape(params.title), "" }
+  vim.list_extend(lines, is_entered and option_lines(params) or {})
+  local head = #lines
   local waiting = #state.questions > 1 and (" (1 of %d)"):format(#state.questions) or ""
-  question.window = vim.api.nvim_open_win(buffer, is_entered, {
-    relative = "editor",
-    row = math.floor((vim.o.lines - height) / 2) - 1,
-    col = math.floor((vim.o.columns - width) / 2),
-    width = width,
-    height = height,
-    border = "rounded",
-    style = "minimal",
-    title = " May this run?" .. waiting .. " ",
-    footer = is_entered and " o s a allow · d deny · x deny and stop · q later "
-      or " <C-g> in the chat or :Sidecar approve to answer ",
-  })
-  vim.wo[question.window].wrap = true
+  local float = {
+    lines = vim.list_extend(lines, content_lines(params)),
+    filetype = "sidecar-approval",
+    title = "May this run?" .. waiting,
+  }
+  local buffer
+  if is_entered then
+    question.window, buffer = floats.center(float, " o s a allow · d deny · x deny and stop · q later ")
+  else
+    question.window, buffer = floats.aside(float, state.runs[params.runId])
+  end
+  colour(buffer, params, head)
+  map_keys(buffer, question)
 end
 
 --- Shows the oldest question, if there is one. With `is_entered` the cursor goes into its window.
@@ -171,6 +172,9 @@ function M.show(is_entered)
       return
     end
     hide(question)
+  end
+  if is_entered then
+    vim.cmd.stopinsert()
   end
   open(question, is_entered)
 end
@@ -197,12 +201,15 @@ function M.ask(params)
   return coroutine.yield()
 end
 
---- Answers the oldest question, for `:Sidecar approve`. Without a word, the cursor goes into its window.
+--- Answers the oldest question, for `:Sidecar approve`. Without a word, the cursor goes into its window. What a tool or a
+--- server wants to know is asked where no call waits.
 ---@param word? string
 ---@param reason? string
 function M.approve(word, reason)
   local question = state.questions[1]
-  if not question then
+  if not question and state.inputs[1] then
+    state.inputs[1].begin()
+  elseif not question then
     log.tell("no question is waiting", vim.log.levels.INFO)
   elseif not word then
     M.show(true)

@@ -20,12 +20,23 @@ local text = require("sidecar.text")
 ---@field calls table<string, sidecar.Call> by call id
 ---@field unsaid table[] what the run did not take, to be said after it: prompt and content
 ---@field source? integer the file's buffer from which it was opened
+---@field status? string what the run is at, as a person says it
 ---@field private speaker? "text"|"reasoning" what streams in at the end
+---@field private heading? string the last one in the transcript
 local Chat = {}
 Chat.__index = Chat
 
 --- Own choice: a sidecar that has not ended a run in this time after it was asked to is ended itself.
 local STOP_LIMIT_MS = 5000
+
+--- What a chat says of a run that ended otherwise than well.
+local ENDS = {
+  cancelled = "stopped",
+  length = "cut off: the answer reached its limit",
+  contentFilter = "cut off: the model's provider withholds the rest",
+}
+
+local HEADINGS = { text = "## Agent", reasoning = "## Thinking" }
 
 --- The chats ------------------------------------------------------------------------------------------------
 
@@ -36,6 +47,7 @@ function Chat.new()
   local chat = setmetatable({ number = number, calls = {}, unsaid = {} }, Chat)
   chat.view = require("sidecar.view").new(("sidecar://chat/%d"):format(number))
   chat.prompt_buffer = require("sidecar.prompt").new(chat)
+  require("sidecar.layout").watch(chat)
   state.chats[number] = chat
   state.chat = chat
   return chat
@@ -83,28 +95,15 @@ function Chat.abandon_all(reason)
   end
 end
 
---- Windows --------------------------------------------------------------------------------------------------
-
 --- Shows the chat in this tab page. With `focus`, the cursor goes into its prompt.
 ---@param how? { focus?: boolean }
 function Chat:open(how)
   state.chat = self
   self.source = require("sidecar.context").file_in_view() or self.source
-  local here = vim.api.nvim_get_current_win()
-  local settings = config.get()
-  local window = vim.fn.bufwinid(self.view.buffer)
-  if window == -1 then
-    local width = settings.width < 1 and vim.o.columns * settings.width or settings.width
-    window = vim.api.nvim_open_win(self.view.buffer, false, { split = "right", win = -1, width = math.floor(width) })
+  local prompt_window = require("sidecar.layout").open(self)
+  if how and how.focus then
+    vim.api.nvim_set_current_win(prompt_window)
   end
-  local below = vim.fn.bufwinid(self.prompt_buffer)
-  if below == -1 then
-    local where = { split = "below", win = window, height = settings.prompt_height }
-    below = vim.api.nvim_open_win(self.prompt_buffer, false, where)
-    vim.wo[below][0].winfixheight = true
-    vim.wo[below][0].winbar = "<CR> sends · <C-c> stops · <C-g> answers"
-  end
-  vim.api.nvim_set_current_win(how and how.focus and below or here)
 end
 
 --- Asking ---------------------------------------------------------------------------------------------------
@@ -121,12 +120,11 @@ function Chat:ask(prompt, range)
   end
   self:speak(nil)
   local blocks, names = require("sidecar.context").blocks(prompt, range, self.source)
-  local heading = { "## You", "" }
-  vim.list_extend(heading, vim.split(prompt, "\n"))
-  vim.list_extend(heading, vim.tbl_map(function(name)
+  local lines = vim.split(prompt, "\n")
+  vim.list_extend(lines, vim.tbl_map(function(name)
     return "+ " .. name
   end, names))
-  self.view:add(heading)
+  self:add_under("## You", lines)
   local content = #blocks == 0 and prompt or vim.list_extend({ { type = "text", text = prompt } }, blocks)
   self:say(prompt, content)
 end
@@ -152,6 +150,7 @@ function Chat:submit(prompt, content)
   state.runs[id] = self
   -- Answered at once: how the run ends is told by its events, also after the sidecar was started again.
   local params = { prompt = content, sessionId = self.session_id, runId = id, wait = false, workDoneToken = id }
+  self:set_status("starting the sidecar")
   client.start(function(failure)
     if self.run ~= run then
       return -- Stopped before there was a sidecar.
@@ -161,6 +160,7 @@ function Chat:submit(prompt, content)
       self:run_ended("error", { message = failure })
       return
     end
+    self:set_status("waiting for the model")
     client.request("agent/submit", params, function(err, result)
       if not err then
         self.session_id = result.sessionId
@@ -260,9 +260,27 @@ function Chat:speak(speaker)
   end
   self.speaker = speaker
   if speaker then
-    self.view:add({ speaker == "text" and "## Agent" or "## Thinking", "", "" })
+    self:add_under(HEADINGS[speaker], { "" })
   else
     self.view:flush()
+  end
+end
+
+--- Adds lines below a heading, which is left out where the last one was the same.
+---@private
+---@param heading string
+---@param lines string[]
+function Chat:add_under(heading, lines)
+  self.view:add(self.heading == heading and lines or vim.list_extend({ heading, "" }, lines))
+  self.heading = heading
+end
+
+--- Says above the prompt what the run is at; nil: nothing runs.
+---@param status? string
+function Chat:set_status(status)
+  if self.status ~= status then
+    self.status = status
+    require("sidecar.prompt").show_status(self)
   end
 end
 
@@ -280,20 +298,33 @@ end
 function Chat:run_ended(reason, err, usage)
   state.runs[self.run.id] = nil
   self.run = nil
+  self:set_status(nil)
   if reason == "error" then
-    local message = err and err.message or "no reason was given; see :Sidecar log"
-    local kind = err and err.data and err.data.kind
-    self:note("failed: " .. message .. (kind and (" (%s)"):format(kind) or ""))
-    log.tell(message)
+    self:failed(err or { message = "no reason was given; see :Sidecar log" })
   elseif reason ~= "stop" then
-    self:note(({ cancelled = "stopped", length = "cut off: the answer reached its limit" })[reason] or reason)
+    self:note(ENDS[reason] or reason)
+  elseif usage and usage.inputTokens + usage.outputTokens > 0 then
+    self:note(("%d tokens in, %d out"):format(usage.inputTokens, usage.outputTokens))
   else
-    self:note(("%d tokens in, %d out"):format(usage and usage.inputTokens or 0, usage and usage.outputTokens or 0))
+    self:note("done")
   end
   local unsaid = self.unsaid
   self.unsaid = {}
   for _, words in ipairs(unsaid) do
     self:say(words[1], words[2])
+  end
+end
+
+--- Notes why the run failed. Who does not see the chat is told.
+---@private
+---@param err { message: string, data?: { kind?: string } }
+function Chat:failed(err)
+  local kind = err.data and err.data.kind
+  self:note("failed: " .. err.message .. (kind and (" (%s)"):format(kind) or ""))
+  if vim.fn.bufwinid(self.view.buffer) == -1 then
+    log.tell(err.message)
+  else
+    log.add(err.message)
   end
 end
 
@@ -310,8 +341,8 @@ function Chat:show_session(session)
       local how = message.isError and "failed" or "done"
       events.show_result(self, message.callId, message.content, message.isError == true, how)
     elseif said ~= "" then
-      local heading = message.role == "assistant" and "## Agent" or message.role == "user" and "## You" or "## System"
-      self.view:add(vim.list_extend({ heading, "" }, vim.split(said, "\n")))
+      local heading = message.role == "assistant" and HEADINGS.text or message.role == "user" and "## You" or "## System"
+      self:add_under(heading, vim.split(said, "\n"))
     end
     for _, call in ipairs(message.toolCalls or {}) do
       events.show_call(self, call.callId, call.toolName, call.input)

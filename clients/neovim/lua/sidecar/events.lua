@@ -11,6 +11,8 @@ local M = {}
 ---@field arguments string in short
 ---@field block sidecar.Block
 ---@field state string what it does now
+---@field is_over boolean
+---@field request_id? string of the question whether it may run
 
 local SUMMARY_WIDTH = 60
 --- Own choice: what a fold holds of a result; the model is shown up to `cycle.maxToolResultBytes`.
@@ -32,7 +34,7 @@ end
 ---@param name string
 ---@param input table<string, any>
 function M.show_call(chat, id, name, input)
-  local call = { name = text.escape(name), arguments = text.summary(input, SUMMARY_WIDTH) }
+  local call = { name = text.escape(name), arguments = text.summary(input, SUMMARY_WIDTH), is_over = false }
   call.block = chat.view:add_block("▸ " .. call.name, text.arguments(input))
   chat.calls[id] = call
   set_state(chat, call, "waiting", "SidecarTool")
@@ -54,6 +56,7 @@ function M.show_result(chat, id, output, is_error, how)
     local left_out = ("… %d more lines"):format(#lines - MAX_OUTPUT_LINES)
     lines = vim.list_extend(vim.list_slice(lines, 1, MAX_OUTPUT_LINES), { left_out })
   end
+  call.is_over = true
   chat.view:extend_block(call.block, vim.list_extend({ is_error and "── error" or "── result" }, lines))
   set_state(chat, call, how, is_error and "SidecarToolFailed" or "SidecarToolDone")
 end
@@ -65,12 +68,14 @@ function shows.runStarted() end
 
 ---@param event sidecar.AssistantTextDelta
 function shows.assistantTextDelta(chat, event)
+  chat:set_status("answering")
   chat:speak("text")
   chat.view:append(event.text)
 end
 
 ---@param event sidecar.AssistantReasoningDelta
 function shows.assistantReasoningDelta(chat, event)
+  chat:set_status("thinking")
   if require("sidecar.config").get().show_reasoning then
     chat:speak("reasoning")
     chat.view:append(event.text)
@@ -89,6 +94,7 @@ function shows.turnComplete(chat, event)
   if event.reason ~= "toolCalls" then
     return
   end
+  chat:set_status("running tools")
   for _, call in pairs(chat.calls) do
     if call.state == "waiting" then
       set_state(chat, call, "running")
@@ -116,7 +122,9 @@ end
 function shows.approvalRequested(chat, event)
   local call = chat.calls[event.callId]
   if call then
+    call.request_id = event.requestId
     set_state(chat, call, "asking you", "SidecarToolAsking")
+    chat:set_status("asking you, <C-g> answers")
   end
 end
 
@@ -124,10 +132,11 @@ end
 function shows.approvalResolved(chat, event)
   require("sidecar.approval").withdraw(event.requestId)
   for _, call in pairs(chat.calls) do
-    if call.state == "asking you" then
+    if call.request_id == event.requestId then
       set_state(chat, call, "running", "SidecarTool")
     end
   end
+  chat:set_status("running tools")
 end
 
 ---@param event sidecar.ToolExecutionCompleted
@@ -136,10 +145,15 @@ function shows.toolExecutionCompleted(chat, event)
   local kind = event.errorKind and (" (%s)"):format(event.errorKind) or ""
   local how = event.isError and ("failed after %s%s"):format(took, kind) or ("done in %s"):format(took)
   M.show_result(chat, event.callId, event.output, event.isError, how)
+  local is_any_left = vim.iter(pairs(chat.calls)):any(function(_, call)
+    return not call.is_over
+  end)
+  chat:set_status(is_any_left and "running tools" or "waiting for the model")
 end
 
 ---@param event sidecar.Retrying
 function shows.retrying(chat, event)
+  chat:set_status("waiting to try again")
   chat:note(("%s; trying again in %s"):format(event.reason, text.duration(event.delayMs)))
 end
 

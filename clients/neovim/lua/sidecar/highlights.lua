@@ -7,6 +7,7 @@ local LINKS = {
   SidecarToolDone = "DiagnosticOk",
   SidecarToolFailed = "DiagnosticError",
   SidecarNote = "Comment",
+  SidecarStatus = "DiagnosticInfo",
 }
 
 function M.define()

@@ -1,9 +1,16 @@
 --- Asks the person what a tool or a server wants to know: `vim.ui.select` where there is a choice, else `vim.ui.input`.
+local floats = require("sidecar.float")
 local log = require("sidecar.log")
 local state = require("sidecar.state")
 local text = require("sidecar.text")
 
 local M = {}
+
+--- A question that waits for its answer.
+---@class sidecar.Input
+---@field request_id string
+---@field begin fun() asks the person
+---@field answer fun(result: sidecar.RequestInputResult) takes it away with this answer
 
 ---@alias sidecar.InputCallback fun(value: any) nil: the person closed it
 
@@ -155,21 +162,8 @@ local function show_message(params)
   if params.url then
     vim.list_extend(lines, { "", text.escape(params.url) })
   end
-  local buffer = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, true, lines)
-  vim.bo[buffer].bufhidden = "wipe"
-  local window = vim.api.nvim_open_win(buffer, false, {
-    relative = "editor",
-    row = 1,
-    col = 2,
-    width = math.max(20, math.min(100, vim.o.columns - 6)),
-    height = math.max(1, math.min(#lines + 1, math.floor(vim.o.lines / 2))),
-    border = "rounded",
-    style = "minimal",
-    title = (" %s asks "):format(text.escape(params.source)),
-  })
-  vim.wo[window].wrap = true
-  vim.cmd.redraw()
+  local float = { lines = lines, filetype = "sidecar-input", title = text.escape(params.source) .. " asks" }
+  local window = floats.aside(float, state.runs[params.runId])
   return function()
     if vim.api.nvim_win_is_valid(window) then
       vim.api.nvim_win_close(window, true)
@@ -189,61 +183,73 @@ local function ask_to_visit(params, callback)
   end)
 end
 
---- The answer to `agent/requestInput`. Comes back when the person has answered.
+--- Asks by the editor's own ways of asking.
+---@param params sidecar.RequestInputParams
+---@param answer fun(result: sidecar.RequestInputResult)
+local function begin(params, answer)
+  local schema = params.schema or {}
+  local function take(content)
+    answer(content == nil and { action = "cancel" } or { action = "accept", content = content })
+  end
+  local is_asked, failure = pcall(function()
+    if params.url then
+      ask_to_visit(params, answer)
+    elseif schema.properties then
+      ask_fields(schema, take)
+    else
+      ask_value("Answer", schema, take)
+    end
+  end)
+  if not is_asked then -- CTRL-C in a menu, for example.
+    log.add("a question was left without an answer: " .. tostring(failure))
+    answer({ action = "cancel" })
+  end
+end
+
+--- The answer to `agent/requestInput`. Comes back when the person has answered. He is shown the question at once and asked
+--- when he turns to it: what he types at this moment must never be an answer.
 ---@param params sidecar.RequestInputParams
 ---@return sidecar.RequestInputResult
 function M.ask(params)
   local waiting = coroutine.running()
   local close = show_message(params)
-  local is_answered = false
-  local function answer(result)
-    close()
-    state.inputs[params.requestId] = nil
-    vim.schedule(function()
-      if not is_answered then
-        is_answered = true
+  local input = { request_id = params.requestId }
+  function input.answer(result)
+    local position = vim.iter(ipairs(state.inputs)):find(function(_, other)
+      return other == input
+    end)
+    if position then
+      table.remove(state.inputs, position)
+      close()
+      vim.schedule(function()
         coroutine.resume(waiting, result)
-      end
-    end)
-  end
-  state.inputs[params.requestId] = function()
-    answer({ action = "cancel" })
-  end
-  local function take(content)
-    answer(content == nil and { action = "cancel" } or { action = "accept", content = content })
-  end
-  vim.defer_fn(close, params.deadlineMs)
-  vim.schedule(function()
-    local schema = params.schema or {}
-    local is_asked, failure = pcall(function()
-      if params.url then
-        ask_to_visit(params, answer)
-      elseif schema.properties then
-        ask_fields(schema, take)
-      else
-        ask_value("Answer", schema, take)
-      end
-    end)
-    if not is_asked then -- CTRL-C in a menu, for example.
-      log.add("a question was left without an answer: " .. tostring(failure))
-      answer({ action = "cancel" })
+      end)
     end
-  end)
+  end
+  function input.begin()
+    vim.cmd.stopinsert()
+    begin(params, input.answer)
+  end
+  table.insert(state.inputs, input)
+  vim.defer_fn(close, params.deadlineMs)
   return coroutine.yield()
 end
 
 --- Takes away a question that the sidecar has withdrawn. What asks in the place of `vim.ui` may stay on the screen.
 ---@param request_id string
 function M.withdraw(request_id)
-  local take_away = state.inputs[request_id]
-  if take_away then
-    take_away()
+  for _, input in ipairs(vim.list_slice(state.inputs)) do
+    if input.request_id == request_id then
+      input.answer({ action = "cancel" })
+    end
   end
 end
 
 --- Takes all questions away: the sidecar that asked is gone.
 function M.withdraw_all()
-  vim.iter(vim.tbl_keys(state.inputs)):each(M.withdraw)
+  for _, input in ipairs(vim.list_slice(state.inputs)) do
+    input.answer({ action = "cancel" })
+  end
 end
 
 return M

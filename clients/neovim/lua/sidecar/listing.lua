@@ -13,10 +13,7 @@ function M.open(name, lines)
   local path = "sidecar://" .. name
   local buffer = vim.fn.bufnr("^" .. path .. "$")
   if buffer == -1 then
-    buffer = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(buffer, path)
-    vim.bo[buffer].bufhidden = "hide"
-    vim.bo[buffer].filetype = "sidecar-list"
+    buffer = require("sidecar.scratch").new("sidecar-list", path)
     vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close" })
   end
   vim.bo[buffer].modifiable = true

@@ -8,9 +8,8 @@
 ---@field chats sidecar.Chat[] in the order in which they were made
 ---@field chat? sidecar.Chat the one that was used last
 ---@field runs table<string, sidecar.Chat> whose run it is, by run id
----@field views table<integer, sidecar.View> by buffer
 ---@field questions sidecar.Question[] approvals without an answer, the oldest first
----@field inputs table<string, fun()> how to take a question for input away, by its id
+---@field inputs sidecar.Input[] what tools and servers want to know, the oldest first
 ---@field last_words string the last line that the sidecar's process wrote to stderr
 ---@field log string[]
 local state = {
@@ -19,7 +18,6 @@ local state = {
   crashes_ms = {},
   chats = {},
   runs = {},
-  views = {},
   questions = {},
   inputs = {},
   last_words = "",

@@ -60,13 +60,27 @@ local function plain(value)
   return type(value) == "string" and value or vim.json.encode(value)
 end
 
+--- The arguments that tell what a call is about come first, so that a narrow window shows them.
+local RANKS = { path = 1, command = 2, url = 3, pattern = 4, query = 5 }
+
+---@param input table<string, any>
+---@return string[]
+local function argument_names(input)
+  local names = vim.tbl_keys(input)
+  table.sort(names, function(one, other)
+    local rank, other_rank = RANKS[one] or math.huge, RANKS[other] or math.huge
+    return rank < other_rank or rank == other_rank and one < other
+  end)
+  return names
+end
+
 --- The arguments of a call in one line, cut to `width` characters.
 ---@param input table<string, any>
 ---@param width integer
 ---@return string
 function M.summary(input, width)
   local parts = {}
-  for _, name in ipairs(vim.fn.sort(vim.tbl_keys(input))) do
+  for _, name in ipairs(argument_names(input)) do
     parts[#parts + 1] = M.escape(name) .. "=" .. M.escape(vim.json.encode(input[name]))
   end
   local line = table.concat(parts, " ")
@@ -78,7 +92,7 @@ end
 ---@return string[]
 function M.arguments(input)
   local shown = {}
-  for _, name in ipairs(vim.fn.sort(vim.tbl_keys(input))) do
+  for _, name in ipairs(argument_names(input)) do
     local lines = M.lines(plain(input[name]))
     if #lines == 1 then
       shown[#shown + 1] = ("%s: %s"):format(M.escape(name), lines[1])
@@ -92,7 +106,7 @@ function M.arguments(input)
   return shown
 end
 
---- The text of a message's content; other blocks by their type.
+--- The text of a message's content; of other blocks where they lead to, or their type.
 ---@param content sidecar.Content
 ---@return string
 function M.of_content(content)
@@ -100,7 +114,7 @@ function M.of_content(content)
     return content
   end
   return table.concat(vim.tbl_map(function(block)
-    return block.text or ("[%s]"):format(block.type)
+    return block.text or ("[%s]"):format(block.uri or block.type)
   end, content), "\n")
 end
 

@@ -1,17 +1,16 @@
 --- The transcript of a chat as a buffer: text that streams in, and calls of tools as folds. Knows no protocol.
-local state = require("sidecar.state")
 
 --- A call of a tool: its headline and, below it, lines that fold away.
 ---@class sidecar.Block
 ---@field mark integer the extmark on the headline
----@field size integer lines below the headline
+---@field size integer lines below the headline, without the empty one at the end
 ---@field headline? string what the headline is to become at the next write
 ---@field group? string its highlight
 
 ---@class sidecar.View
 ---@field buffer integer
 ---@field private pending string text that is not written yet
----@field private levels (integer|string)[] the fold level of each line, as 'foldexpr' wants it
+---@field private blocks sidecar.Block[]
 ---@field private changed table<sidecar.Block, true> headlines that are not written yet
 ---@field private timer uv.uv_timer_t
 local View = {}
@@ -22,74 +21,60 @@ local WRITE_EVERY_MS = 40
 
 local MARKS = vim.api.nvim_create_namespace("sidecar.view")
 
---- The option 'foldexpr' of a chat window.
----@param line integer
----@return integer|string
-function View.fold_level(line)
-  local view = state.views[vim.api.nvim_get_current_buf()]
-  return view and view.levels[line] or 0
-end
-
 ---@param buffer integer
 local function set_buffer_options(buffer)
   local options = vim.bo[buffer]
-  options.buftype = "nofile"
-  options.bufhidden = "hide"
-  options.swapfile = false
   options.modifiable = false
   options.undolevels = -1
-  options.filetype = "sidecar"
   if not pcall(vim.treesitter.start, buffer, "markdown") then
     options.syntax = "markdown"
   end
 end
 
----@param buffer integer
-local function set_window_options(buffer)
-  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    local options = vim.wo[window][0]
-    options.wrap = true
-    options.linebreak = true
-    options.number = false
-    options.relativenumber = false
-    options.signcolumn = "no"
-    options.spell = false
-    options.conceallevel = 0 -- What tools are given is shown as it is.
-    options.foldmethod = "expr"
-    options.foldexpr = "v:lua.require'sidecar.view'.fold_level(v:lnum)"
-    options.foldtext = ""
-    options.foldlevel = 0
-    options.foldenable = true
-  end
+---@param window integer
+local function set_window_options(window)
+  local options = vim.wo[window][0]
+  options.wrap = true
+  options.linebreak = true
+  options.breakindent = true
+  options.number = false
+  options.relativenumber = false
+  options.signcolumn = "no"
+  options.spell = false
+  options.conceallevel = 0 -- What tools are given is shown as it is.
+  options.fillchars = "eob: ,fold: "
+  options.foldmethod = "manual" -- Others are not updated while the person is in insert mode.
+  options.foldtext = ""
+  options.foldenable = true
 end
 
 ---@param name string the buffer's name
 ---@return sidecar.View
 function View.new(name)
-  local buffer = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(buffer, name)
+  local buffer = require("sidecar.scratch").new("sidecar", name)
   set_buffer_options(buffer)
   local view = setmetatable({
     buffer = buffer,
     pending = "",
-    levels = { 0 },
+    blocks = {},
     changed = {},
     timer = assert(vim.uv.new_timer()),
   }, View)
-  state.views[buffer] = view
   vim.api.nvim_create_autocmd("BufWinEnter", {
     buffer = buffer,
     callback = function()
-      set_window_options(buffer)
+      view:enter(vim.api.nvim_get_current_win())
     end,
   })
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = buffer,
     callback = function()
-      state.views[buffer] = nil
       view.timer:close()
     end,
   })
+  vim.iter(vim.fn.win_findbuf(buffer)):each(function(window)
+    view:enter(window)
+  end)
   return view
 end
 
@@ -98,12 +83,38 @@ function View:is_valid()
   return vim.api.nvim_buf_is_valid(self.buffer)
 end
 
+---@private
+---@param window integer which shows the buffer from now on
+function View:enter(window)
+  set_window_options(window)
+  vim.api.nvim_win_call(window, function()
+    vim.cmd("normal! zE") -- What Neovim keeps of a window's folds is of the time when it was closed.
+  end)
+  for _, block in ipairs(self.blocks) do
+    self:fold(window, block)
+  end
+end
+
+--- Folds a block away in a window. What is put into it later is in the fold, too, if it is written by setbufline() and
+--- appendbufline(): nvim_buf_set_lines() and nvim_buf_set_text() take a line out of a fold for each that they replace.
+---@private
+---@param window integer
+---@param block sidecar.Block
+function View:fold(window, block)
+  local first = self:row(block) + 1
+  vim.api.nvim_win_call(window, function()
+    vim.cmd(("%d,%dfold"):format(first, first + block.size + 1))
+  end)
+end
+
 --- The windows in which the end is on show, and is to stay on show.
 ---@return integer[]
 function View:following()
   local last = vim.api.nvim_buf_line_count(self.buffer)
   return vim.tbl_filter(function(window)
-    return vim.api.nvim_win_get_cursor(window)[1] == last
+    return vim.api.nvim_win_call(window, function()
+      return vim.fn.line(".") == last or vim.fn.foldclosedend(".") == last
+    end)
   end, vim.fn.win_findbuf(self.buffer))
 end
 
@@ -122,21 +133,6 @@ function View:write(change)
   end
 end
 
---- Puts lines below line `after` (0: at the top), with their fold level.
----@param after integer
----@param lines string[]
----@param level integer|string
-function View:insert(after, lines, level)
-  local shifted = vim.list_slice(self.levels, after + 1)
-  for offset = 1, #lines do
-    self.levels[after + offset] = level
-  end
-  for offset, value in ipairs(shifted) do
-    self.levels[after + #lines + offset] = value
-  end
-  vim.api.nvim_buf_set_lines(self.buffer, after, after, true, lines)
-end
-
 --- Writes what has gathered. Everything that is not text that streams in calls it first.
 function View:flush()
   local text, changed = self.pending, self.changed
@@ -147,9 +143,6 @@ function View:flush()
     if text ~= "" then
       local last = vim.api.nvim_buf_line_count(self.buffer)
       local lines = vim.split(text:gsub("\r\n", "\n"), "\n")
-      for offset = 1, #lines - 1 do
-        self.levels[last + offset] = 0
-      end
       vim.api.nvim_buf_set_text(self.buffer, last - 1, -1, last - 1, -1, lines)
       self.pending = "" -- Not before: CTRL-C may interrupt this function anywhere.
     end
@@ -178,23 +171,38 @@ function View:append(text)
   self:flush_soon()
 end
 
+--- Whether the last line is the empty one that belongs to the last block.
+---@return boolean
+function View:ends_with_block()
+  local block = self.blocks[#self.blocks]
+  return block ~= nil and self:row(block) + block.size + 2 == vim.api.nvim_buf_line_count(self.buffer)
+end
+
+--- Puts lines below the last one, or in the place of the only one while that is empty.
+---@private
+---@param lines string[]
+---@param has_gap boolean whether an empty line is to be before them
+---@return integer row of the first of them, from 0
+function View:put_last(lines, has_gap)
+  local last = vim.api.nvim_buf_line_count(self.buffer)
+  local is_new = last == 1 and vim.api.nvim_buf_get_lines(self.buffer, 0, 1, true)[1] == ""
+  local gap = has_gap and not is_new and { "" } or {}
+  local at = is_new and 0 or last
+  local first = at + #gap
+  vim.api.nvim_buf_set_lines(self.buffer, at, -1, true, vim.list_extend(gap, lines))
+  return first
+end
+
 --- Adds whole lines at the end, with an empty line before them.
 ---@param lines string[]
 ---@param group? string highlight of these lines
 function View:add(lines, group)
   self:flush()
   self:write(function()
-    local last = vim.api.nvim_buf_line_count(self.buffer)
-    local is_empty = vim.api.nvim_buf_get_lines(self.buffer, -2, -1, true)[1] == ""
-    local is_first = last == 1 and is_empty
-    local added = vim.list_extend((is_empty or is_first) and {} or { "" }, lines)
-    local at = is_first and 0 or last
-    self:insert(at, added, 0)
-    if group then
-      local first = at + #added - #lines
-      for row = first, first + #lines - 1 do
-        vim.api.nvim_buf_set_extmark(self.buffer, MARKS, row, 0, { line_hl_group = group })
-      end
+    local is_last_empty = vim.api.nvim_buf_get_lines(self.buffer, -2, -1, true)[1] == ""
+    local first = self:put_last(lines, not is_last_empty or self:ends_with_block())
+    for row = first, group and first + #lines - 1 or -1 do
+      vim.api.nvim_buf_set_extmark(self.buffer, MARKS, row, 0, { line_hl_group = group })
     end
   end)
 end
@@ -208,25 +216,35 @@ end
 ---@param block sidecar.Block
 function View:write_headline(block)
   local row = self:row(block)
-  vim.api.nvim_buf_set_lines(self.buffer, row, row + 1, true, { block.headline })
+  vim.fn.setbufline(self.buffer, row + 1, block.headline)
   vim.api.nvim_buf_set_extmark(self.buffer, MARKS, row, 0, { id = block.mark, line_hl_group = block.group })
 end
 
---- Adds a block at the end. What is below its headline is folded away.
+---@param lines string[]
+---@return string[]
+local function indented(lines)
+  return vim.tbl_map(function(line)
+    return "    " .. line
+  end, lines)
+end
+
+--- Adds a block at the end. What is below its headline is folded away, with the empty line after it.
 ---@param headline string
 ---@param lines string[]
 ---@return sidecar.Block
 function View:add_block(headline, lines)
   self:flush()
-  local block = { mark = 0, size = 0, headline = headline, group = "SidecarTool" }
-  self:add({ headline })
+  local block = { mark = 0, size = #lines, headline = headline, group = "SidecarTool" }
   self:write(function()
-    local last = vim.api.nvim_buf_line_count(self.buffer)
-    self.levels[last] = ">1"
-    block.mark = vim.api.nvim_buf_set_extmark(self.buffer, MARKS, last - 1, 0, { line_hl_group = block.group })
-    self:insert(last, { "" }, 0)
+    local is_last_empty = vim.api.nvim_buf_get_lines(self.buffer, -2, -1, true)[1] == ""
+    local added = vim.list_extend({ headline }, indented(lines))
+    local row = self:put_last(vim.list_extend(added, { "" }), not is_last_empty)
+    block.mark = vim.api.nvim_buf_set_extmark(self.buffer, MARKS, row, 0, { line_hl_group = block.group })
+    for _, window in ipairs(vim.fn.win_findbuf(self.buffer)) do
+      self:fold(window, block)
+    end
   end)
-  self:extend_block(block, lines)
+  table.insert(self.blocks, block)
   return block
 end
 
@@ -236,13 +254,7 @@ end
 function View:extend_block(block, lines)
   self:flush()
   self:write(function()
-    self:insert(
-      self:row(block) + 1 + block.size,
-      vim.tbl_map(function(line)
-        return "    " .. line
-      end, lines),
-      1
-    )
+    vim.fn.appendbufline(self.buffer, self:row(block) + 1 + block.size, indented(lines))
     block.size = block.size + #lines
   end)
 end
@@ -259,10 +271,9 @@ end
 
 --- Takes everything away.
 function View:clear()
-  self.pending, self.changed = "", {}
+  self.pending, self.changed, self.blocks = "", {}, {}
   self:write(function()
     vim.api.nvim_buf_clear_namespace(self.buffer, MARKS, 0, -1)
-    self.levels = { 0 }
     vim.api.nvim_buf_set_lines(self.buffer, 0, -1, true, {})
   end)
 end
