@@ -22,7 +22,7 @@ seen.follows = vim.api.nvim_win_get_cursor(window)[1] == vim.api.nvim_buf_line_c
 vim.fn.win_execute(vim.fn.bufwinid("sidecar://prompt/1"), "close")
 vim.cmd("Sidecar chat")
 seen.prompt = vim.api.nvim_buf_get_name(0)
-vim.api.nvim_buf_set_lines(0, 0, -1, true, { "write over #buffer", "please" })
+vim.api.nvim_buf_set_lines(0, 0, -1, true, { "write over #buffer, please", "now" })
 support.keys("<CR>")
 support.wait_for_question()
 vim.cmd("Sidecar approve")

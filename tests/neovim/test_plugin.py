@@ -80,6 +80,8 @@ async def test_stop_stops_and_a_killed_sidecar_loses_no_conversation(tmp_path: P
     assert "> stopped\n\n## You\n\nand now\n\n## Agent\n\nHere." in seen["stopped"]
     assert seen["is_new"]
     assert not seen["question_left"]
+    (told_once,) = [told for told in seen["told"] if "signal 9" in told]
+    assert told_once == "sidecar: the sidecar ended with signal 9 and is being started again"
     for letter, text in zip("ab", seen["crashed"], strict=True):
         assert f"write {letter}\n\n## Agent\n\nI write {letter}." in text
         assert "· failed after" in text
@@ -109,6 +111,7 @@ async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_s
         ("▸ read_file · done", "    eight", "")
     ] * 2
     assert seen["restored"] == three and seen["is_unlisted"]
+    assert seen["written"].startswith("## You\n\nwrite what #buffer says\n+ c.txt\n")
     assert seen["told"] == []
     assert (tmp_path / "b.txt").read_text() == "nine"
 

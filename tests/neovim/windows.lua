@@ -52,9 +52,11 @@ vim.go.modifiable = false
 vim.cmd("Sidecar chat new")
 seen.restored = layout()
 seen.is_unlisted = not vim.bo[vim.fn.bufnr("sidecar://chat/3")].buflisted
-vim.cmd("Sidecar ask write it")
+vim.cmd("wincmd t | edit c.txt | wincmd b")
+vim.cmd("Sidecar ask write what #buffer says")
 support.wait_for_question()
 vim.cmd("Sidecar approve once")
 support.wait_for_text("Written.", "chat/3")
 wait_for_end()
+seen.written = support.text("chat/3")
 support.finish()

@@ -19,7 +19,6 @@ local text = require("sidecar.text")
 ---@field run? sidecar.Run the one that goes on
 ---@field calls table<string, sidecar.Call> by call id
 ---@field unsaid table[] what the run did not take, to be said after it: prompt and content
----@field source? integer the file's buffer from which it was opened
 ---@field status? string what the run is at, as a person says it
 ---@field private speaker? "text"|"reasoning" what streams in at the end
 ---@field private heading? string the last one in the transcript
@@ -99,7 +98,6 @@ end
 ---@param how? { focus?: boolean }
 function Chat:open(how)
   state.chat = self
-  self.source = require("sidecar.context").file_in_view() or self.source
   local prompt_window = require("sidecar.layout").open(self)
   if how and how.focus then
     vim.api.nvim_set_current_win(prompt_window)
@@ -119,7 +117,7 @@ function Chat:ask(prompt, range)
     self:open()
   end
   self:speak(nil)
-  local blocks, names = require("sidecar.context").blocks(prompt, range, self.source)
+  local blocks, names = require("sidecar.context").blocks(prompt, range)
   local lines = vim.split(prompt, "\n")
   vim.list_extend(lines, vim.tbl_map(function(name)
     return "+ " .. name

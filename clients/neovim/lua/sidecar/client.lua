@@ -102,10 +102,9 @@ local function may_restart()
   return #state.crashes_ms <= MAX_CRASHES
 end
 
----@param code integer
----@param signal integer
+---@param how string
 ---@param client_id integer
-local function ended(code, signal, client_id)
+local function ended(how, client_id)
   if client_id ~= state.client_id then
     return
   end
@@ -113,7 +112,6 @@ local function ended(code, signal, client_id)
   state.client_id, state.is_stopping = nil, false
   require("sidecar.approval").withdraw_all()
   require("sidecar.input").withdraw_all()
-  local how = signal ~= 0 and ("signal %d"):format(signal) or ("status %d"):format(code)
   if state.last_words ~= "" then
     how = ("%s (%s)"):format(how, state.last_words)
   end
@@ -194,15 +192,28 @@ local function end_on_leave()
   })
 end
 
+--- Neovim's client is told that each end is a good one, and so tells the person nothing: `ended` has better words.
+---@param dispatchers vim.lsp.rpc.Dispatchers
+---@param exit { how?: string } becomes how the process ended
+---@return vim.lsp.rpc.Dispatchers
+local function quiet(dispatchers, exit)
+  local function on_exit(code, signal)
+    exit.how = signal ~= 0 and ("signal %d"):format(signal) or ("status %d"):format(code)
+    dispatchers.on_exit(0, 0)
+  end
+  return vim.tbl_extend("force", dispatchers, { on_exit = on_exit })
+end
+
 --- How the process is started. Neovim's client tells nobody when `initialize` is refused, waits for its answer for ever and
 --- takes any language server, so the answer is looked at here.
 ---@param settings sidecar.Settings
 ---@param folder string
+---@param exit { how?: string } becomes how the process ended
 ---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
-local function spawner(settings, folder)
+local function spawner(settings, folder, exit)
   return function(dispatchers)
     state.last_words = ""
-    local connection = require("sidecar.rpc").start(settings.cmd, dispatchers, { cwd = folder, env = settings.env }, {
+    local connection = require("sidecar.rpc").start(settings.cmd, quiet(dispatchers, exit), { cwd = folder, env = settings.env }, {
       withdrawn = withdraw,
       stderr = hear,
       faulty = log.add,
@@ -250,11 +261,11 @@ function M.start(callback)
     tell_waiting(advice:format(settings.cmd[1]))
     return
   end
-  local folder = vim.fn.getcwd()
+  local folder, exit = vim.fn.getcwd(), {}
   log.add("starting " .. table.concat(settings.cmd, " "))
   local is_spawned, id = pcall(vim.lsp.start, {
     name = "agent-sidecar",
-    cmd = spawner(settings, folder),
+    cmd = spawner(settings, folder, exit),
     root_dir = folder,
     workspace_folders = { { uri = vim.uri_from_fname(folder), name = vim.fs.basename(folder) } },
     init_options = config.initialization_options(),
@@ -266,7 +277,9 @@ function M.start(callback)
       end_on_leave()
       tell_waiting()
     end,
-    on_exit = vim.schedule_wrap(ended),
+    on_exit = vim.schedule_wrap(function(_, _, client_id)
+      ended(exit.how, client_id)
+    end),
   }, {
     attach = false,
     reuse_client = function()

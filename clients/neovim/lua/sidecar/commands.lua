@@ -31,7 +31,6 @@ end
 local function ask(prompt, arguments)
   local range = require("sidecar.context").range(arguments)
   local chat = require("sidecar.chat").current()
-  chat.source = require("sidecar.context").file_in_view() or chat.source
   if prompt ~= "" then
     chat:ask(prompt, range)
     return

@@ -1,4 +1,6 @@
 --- What of the editor goes along with a prompt: lines of a range, or the buffers that the prompt names.
+local log = require("sidecar.log")
+
 local M = {}
 
 ---@class sidecar.Range
@@ -27,15 +29,16 @@ local function is_file(buffer)
   return vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == "" and vim.bo[buffer].buflisted
 end
 
---- The buffer of the file in the current window, or the last one before it.
----@return integer?
-function M.file_in_view()
-  for _, buffer in ipairs({ vim.api.nvim_get_current_buf(), vim.fn.bufnr("#") }) do
-    if buffer > 0 and vim.api.nvim_buf_is_valid(buffer) and is_file(buffer) then
-      return buffer
+--- The file beside the chat: in the current window, the one before it, or any other of this tab page.
+---@return integer? buffer
+local function file_in_view()
+  local windows = { vim.api.nvim_get_current_win(), vim.fn.win_getid(vim.fn.winnr("#")) }
+  vim.list_extend(windows, vim.api.nvim_tabpage_list_wins(0))
+  for _, window in ipairs(windows) do
+    if window ~= 0 and is_file(vim.api.nvim_win_get_buf(window)) then
+      return vim.api.nvim_win_get_buf(window)
     end
   end
-  return nil
 end
 
 --- Lines of a buffer as a block of text, in a fence that nothing inside can close.
@@ -63,12 +66,19 @@ local function whole(buffer)
   return { buffer = buffer, first = 1, last = #lines, lines = lines }
 end
 
+--- Whether a word of the prompt is this one, whatever marks are around it.
+---@param prompt string
+---@param word string
+---@return boolean
+local function has_word(prompt, word)
+  return (" " .. prompt):find("[^%w_./]" .. word .. "%f[^%w_]") ~= nil
+end
+
 --- The blocks that go along with a prompt, and what they are called.
 ---@param prompt string `#buffer` in it stands for the file beside the chat, `#buffers` for all files that are open
 ---@param range? sidecar.Range
----@param source? integer the file beside the chat
 ---@return sidecar.TextBlock[], string[]
-function M.blocks(prompt, range, source)
+function M.blocks(prompt, range)
   local blocks, names = {}, {}
   local function add(lines, is_whole)
     blocks[#blocks + 1], names[#names + 1] = block(lines, is_whole)
@@ -76,15 +86,19 @@ function M.blocks(prompt, range, source)
   if range then
     add(range, false)
   end
-  local words = vim.split(prompt, "%s+")
-  if vim.tbl_contains(words, "#buffers") then
+  if has_word(prompt, "#buffers") then
     for _, buffer in ipairs(vim.tbl_filter(is_file, vim.api.nvim_list_bufs())) do
       if vim.api.nvim_buf_get_name(buffer) ~= "" then
         add(whole(buffer), true)
       end
     end
-  elseif vim.tbl_contains(words, "#buffer") and source and vim.api.nvim_buf_is_valid(source) then
-    add(whole(source), true)
+  elseif has_word(prompt, "#buffer") then
+    local source = file_in_view()
+    if source then
+      add(whole(source), true)
+    else
+      log.tell("no file is beside the chat, so #buffer takes nothing along", vim.log.levels.WARN)
+    end
   end
   return blocks, names
 end

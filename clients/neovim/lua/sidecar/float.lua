@@ -28,6 +28,7 @@ local function open(float, is_entered, room, where)
   where.title = (" %s "):format(float.title)
   local window = vim.api.nvim_open_win(buffer, is_entered, where)
   vim.wo[window].wrap = true
+  vim.wo[window].linebreak = true
   local height = vim.api.nvim_win_text_height(window, {}).all
   vim.api.nvim_win_set_height(window, math.max(1, math.min(height, room.height)))
   return window, buffer

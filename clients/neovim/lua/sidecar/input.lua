@@ -156,15 +156,23 @@ end
 
 --- Shows who asks and what, until it is answered.
 ---@param params sidecar.RequestInputParams
+---@param chat? sidecar.Chat whose run it is about
 ---@return fun() close
-local function show_message(params)
+local function show_message(params, chat)
   local lines = text.lines(params.message)
   if params.url then
     vim.list_extend(lines, { "", text.escape(params.url) })
   end
   local float = { lines = lines, filetype = "sidecar-input", title = text.escape(params.source) .. " asks" }
-  local window = floats.aside(float, state.runs[params.runId])
+  local window = floats.aside(float, chat)
+  local status = chat and chat.status
+  if chat then
+    chat:set_status("asking you, <C-g> answers")
+  end
   return function()
+    if chat and chat.run then
+      chat:set_status(status)
+    end
     if vim.api.nvim_win_is_valid(window) then
       vim.api.nvim_win_close(window, true)
     end
@@ -212,7 +220,7 @@ end
 ---@return sidecar.RequestInputResult
 function M.ask(params)
   local waiting = coroutine.running()
-  local close = show_message(params)
+  local close = show_message(params, state.runs[params.runId])
   local input = { request_id = params.requestId }
   function input.answer(result)
     local position = vim.iter(ipairs(state.inputs)):find(function(_, other)
@@ -231,7 +239,9 @@ function M.ask(params)
     begin(params, input.answer)
   end
   table.insert(state.inputs, input)
-  vim.defer_fn(close, params.deadlineMs)
+  vim.defer_fn(function()
+    input.answer({ action = "cancel" })
+  end, params.deadlineMs)
   return coroutine.yield()
 end
 

@@ -61,7 +61,7 @@ local function plain(value)
 end
 
 --- The arguments that tell what a call is about come first, so that a narrow window shows them.
-local RANKS = { path = 1, command = 2, url = 3, pattern = 4, query = 5 }
+local RANKS = { path = 1, command = 2, url = 3, pattern = 4, query = 5, question = 6 }
 
 ---@param input table<string, any>
 ---@return string[]
