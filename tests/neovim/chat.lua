@@ -9,6 +9,10 @@ seen.entered_unasked = vim.api.nvim_get_current_win() == support.question()
 support.wait_for_text("asking you")
 seen.asking = support.text("chat/1")
 vim.cmd("Sidecar ask in English, please")
+support.told = {}
+vim.cmd("wincmd t | only") -- Closes the question, too.
+seen.told_of_question = table.remove(support.told)
+vim.cmd("Sidecar chat")
 vim.cmd("Sidecar approve")
 seen.question = select(2, support.question())
 support.keys("o")

@@ -42,6 +42,7 @@ async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selecti
     assert " o  Allow once" in seen["question"]
     assert seen["question"].count('remembers {"') == 1
     assert not seen["entered_unasked"]
+    assert seen["told_of_question"] == "sidecar: :Sidecar approve shows the question again"
     assert "## You\n\nwrite a note\n\n## Agent\n\nI write **it**." in seen["asking"]
     assert "▸ write_file · asking you · path=" in seen["asking"]
     assert "in English, please" in str(model.requests[1].messages[-1]["content"])
@@ -92,6 +93,7 @@ async def test_stop_stops_and_a_killed_sidecar_loses_no_conversation(tmp_path: P
     last = [str(m["content"]) for m in model.requests[-1].messages if m["role"] == "user"]
     assert last[-2:] == ["hello", "and now"]
     assert 'there is no program "no-such-program"' in seen["missing"]
+    assert re.search("## You\n\nhello\n\n> failed: .* could not be started: ENOENT: no", seen["without_interpreter"])
     assert "params.initializationOptions.model" in seen["refused"]
     assert 'there is no setting "modle"; there are cmd' in seen["wrong_setting"]
 

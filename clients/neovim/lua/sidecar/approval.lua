@@ -129,11 +129,24 @@ local function map_keys(buffer, question)
     end, { buffer = buffer, nowait = true, desc = decision })
   end
   for _, key in ipairs({ "q", "<Esc>" }) do
-    vim.keymap.set("n", key, function()
-      hide(question)
-      log.tell(":Sidecar approve shows the question again", vim.log.levels.INFO)
-    end, { buffer = buffer, nowait = true, desc = "Answer later" })
+    vim.keymap.set("n", key, "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Answer later" })
   end
+end
+
+--- However the window is closed before there is an answer, the person is told how to come back to it.
+---@param buffer integer
+---@param question sidecar.Question
+local function tell_when_closed(buffer, question)
+  vim.api.nvim_create_autocmd("WinClosed", {
+    buffer = buffer,
+    desc = "Say where the question is",
+    callback = function(event)
+      if tonumber(event.match) == question.window then
+        question.window = nil
+        log.tell(":Sidecar approve shows the question again", vim.log.levels.INFO)
+      end
+    end,
+  })
 end
 
 ---@param question sidecar.Question
@@ -158,6 +171,7 @@ local function open(question, is_entered)
   end
   colour(buffer, params, head)
   map_keys(buffer, question)
+  tell_when_closed(buffer, question)
 end
 
 --- Shows the oldest question, if there is one. With `is_entered` the cursor goes into its window.

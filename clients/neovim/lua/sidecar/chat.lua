@@ -122,6 +122,7 @@ function Chat:ask(prompt, range)
   vim.list_extend(lines, vim.tbl_map(function(name)
     return "+ " .. name
   end, names))
+  self.heading = nil
   self:add_under("## You", lines)
   local content = #blocks == 0 and prompt or vim.list_extend({ { type = "text", text = prompt } }, blocks)
   self:say(prompt, content)
@@ -339,6 +340,7 @@ function Chat:show_session(session)
       local how = message.isError and "failed" or "done"
       events.show_result(self, message.callId, message.content, message.isError == true, how)
     elseif said ~= "" then
+      self.heading = message.role ~= "user" and self.heading or nil
       local heading = message.role == "assistant" and HEADINGS.text or message.role == "user" and "## You" or "## System"
       self:add_under(heading, vim.split(said, "\n"))
     end

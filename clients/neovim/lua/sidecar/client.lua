@@ -1,7 +1,9 @@
 --- The sidecar's process as an LSP client of this Neovim: started when first needed, started again when it dies.
 local config = require("sidecar.config")
 local log = require("sidecar.log")
+local rpc = require("sidecar.rpc")
 local state = require("sidecar.state")
+local text = require("sidecar.text")
 
 local M = {}
 
@@ -204,41 +206,50 @@ local function quiet(dispatchers, exit)
   return vim.tbl_extend("force", dispatchers, { on_exit = on_exit })
 end
 
---- How the process is started. Neovim's client tells nobody when `initialize` is refused, waits for its answer for ever and
---- takes any language server, so the answer is looked at here.
+--- Neovim's client tells nobody when `initialize` is refused, waits for its answer for ever and takes any language server,
+--- so the answer is looked at here.
+---@param connection vim.lsp.rpc.PublicClient
+---@param limit_secs number
+local function look_at_the_handshake(connection, limit_secs)
+  local request = connection.request
+  function connection.request(method, params, callback, ...)
+    if method ~= "initialize" then
+      return request(method, params, callback, ...)
+    end
+    local is_answered = false
+    vim.defer_fn(function()
+      if not is_answered and not connection.is_closing() then
+        refused(("the sidecar did not answer within %g s of its start; see start_limit_secs"):format(limit_secs))
+      end
+    end, limit_secs * 1000)
+    return request(method, params, function(err, result)
+      is_answered = true
+      local reason = err and ("%s; mend the options in setup()"):format(err.message) or stranger(result)
+      if reason then
+        refused(reason)
+      else
+        callback(err, result)
+      end
+    end, ...)
+  end
+end
+
+--- How the process is started.
 ---@param settings sidecar.Settings
 ---@param folder string
----@param exit { how?: string } becomes how the process ended
+---@param exit { how?: string } becomes how the process ended, or why it could not be started
 ---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
 local function spawner(settings, folder, exit)
   return function(dispatchers)
     state.last_words = ""
-    local connection = require("sidecar.rpc").start(settings.cmd, quiet(dispatchers, exit), { cwd = folder, env = settings.env }, {
-      withdrawn = withdraw,
-      stderr = hear,
-      faulty = log.add,
-    })
-    local request = connection.request
-    function connection.request(method, params, callback, ...)
-      if method ~= "initialize" then
-        return request(method, params, callback, ...)
-      end
-      local is_answered = false
-      vim.defer_fn(function()
-        if not is_answered and not connection.is_closing() then
-          refused(("the sidecar did not answer within %g s of its start; see start_limit_secs"):format(settings.start_limit_secs))
-        end
-      end, settings.start_limit_secs * 1000)
-      return request(method, params, function(err, result)
-        is_answered = true
-        local reason = err and ("%s; mend the options in setup()"):format(err.message) or stranger(result)
-        if reason then
-          refused(reason)
-        else
-          callback(err, result)
-        end
-      end, ...)
+    local callbacks = { withdrawn = withdraw, stderr = hear, faulty = log.add }
+    local where = { cwd = folder, env = settings.env }
+    local is_spawned, connection = pcall(rpc.start, settings.cmd, quiet(dispatchers, exit), where, callbacks)
+    if not is_spawned then
+      exit.how = text.of_error(connection)
+      error(exit.how, 0)
     end
+    look_at_the_handshake(connection, settings.start_limit_secs)
     return connection
   end
 end
@@ -289,7 +300,7 @@ function M.start(callback)
   state.client_id = is_spawned and id or nil
   if not state.client_id then
     local advice = "%q could not be started: %s; see :checkhealth sidecar"
-    tell_waiting(advice:format(settings.cmd[1], is_spawned and "no reason was given" or id))
+    tell_waiting(advice:format(settings.cmd[1], exit.how or not is_spawned and id or "no reason was given"))
   end
 end
 

@@ -57,7 +57,7 @@ end
 ---@param footer string
 ---@return integer window, integer buffer
 function M.center(float, footer)
-  local room = { width = math.min(100, vim.o.columns - 4), height = vim.o.lines - 6 }
+  local room = { width = math.min(100, vim.o.columns - 4), height = vim.o.lines - vim.o.cmdheight - 3 }
   local where = { relative = "editor", row = 1, col = math.floor((vim.o.columns - room.width) / 2) - 1 }
   where.footer = footer
   local window, buffer = open(float, true, room, where)

@@ -30,7 +30,9 @@ local function check_program()
     vim.health.ok(("%s is %s"):format(cmd[1], vim.trim(result.stdout)))
     return true
   end
-  vim.health.error(("%s does not say its version"):format(table.concat(cmd, " ")), "run it in a terminal to see why")
+  local said = vim.trim(answered and result.stderr or require("sidecar.text").of_error(result)):match("[^\n]*$")
+  local reason = ("%s does not say its version: %s"):format(table.concat(cmd, " "), said ~= "" and said or "it says nothing")
+  vim.health.error(reason, "run it in a terminal to see why, or install agent-sidecar anew")
   return false
 end
 

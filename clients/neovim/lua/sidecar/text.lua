@@ -118,6 +118,13 @@ function M.of_content(content)
   end, content), "\n")
 end
 
+--- What a Lua error says, without the place in the code.
+---@param failure any
+---@return string
+function M.of_error(failure)
+  return (tostring(failure):gsub("^.-%.lua:%d+: ", ""))
+end
+
 --- A span of time as a person says it.
 ---@param milliseconds number
 ---@return string
