@@ -108,7 +108,7 @@ async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_s
     one, two, three = (["a.txt", f"sidecar://chat/{number}", f"sidecar://prompt/{number}"] for number in (1, 2, 3))
     assert seen["opened"] == seen["reopened"] == seen["first_again"] == one
     assert seen["second"] == two
-    assert seen["narrow"] == 27
+    assert seen["narrow"] == 27 and seen["aside"] == 34
     assert [(fold[0].split(" in ")[0], *fold[-2:]) for fold in seen["folds"]] == [
         ("▸ read_file · done", "    eight", "")
     ] * 2

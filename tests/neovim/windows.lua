@@ -55,6 +55,9 @@ seen.is_unlisted = not vim.bo[vim.fn.bufnr("sidecar://chat/3")].buflisted
 vim.cmd("wincmd t | edit c.txt | wincmd b")
 vim.cmd("Sidecar ask write what #buffer says")
 support.wait_for_question()
+vim.o.columns = 80
+vim.api.nvim_exec_autocmds("VimResized", {})
+seen.aside = vim.api.nvim_win_get_width((support.question()))
 vim.cmd("Sidecar approve once")
 support.wait_for_text("Written.", "chat/3")
 wait_for_end()

@@ -162,10 +162,11 @@ local function open(question, is_entered)
     lines = vim.list_extend(lines, content_lines(params)),
     filetype = "sidecar-approval",
     title = "May this run?" .. waiting,
+    footer = " o s a allow · d deny · x deny and stop · q later ",
   }
   local buffer
   if is_entered then
-    question.window, buffer = floats.center(float, " o s a allow · d deny · x deny and stop · q later ")
+    question.window, buffer = floats.center(float)
   else
     question.window, buffer = floats.aside(float, state.runs[params.runId])
   end

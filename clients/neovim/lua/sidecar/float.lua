@@ -1,36 +1,81 @@
 --- The windows of questions: one that stays out of the way until the person turns to it, and one to answer in.
 local M = {}
 
---- How a person gets from the first to the second.
 local HOW_TO_ANSWER = " <C-g> or :Sidecar approve to answer "
 
---- Own choice: lines of a question that is about no chat in this tab page.
-local CORNER_HEIGHT = 8
-local CORNER_WIDTH = 72
+--- Own choice: the size of a question that is about no chat in this tab page.
+local CORNER_WIDTH, CORNER_HEIGHT = 72, 8
+--- Own choice: lines that are longer are hard to read.
+local MIDDLE_WIDTH = 100
 
 ---@class sidecar.Float
 ---@field lines string[]
 ---@field filetype string
 ---@field title string
+---@field footer? string the keys, for the window to answer in
 
---- Opens the window as high as its lines are when they are wrapped, if there is room.
+--- Where a window with so many lines is to be. It is lower than that where there is no room for all.
+---@alias sidecar.Place fun(lines: integer): vim.api.keyset.win_config
+
+---@param lines integer
+---@param room integer
+---@return integer height
+local function fit(lines, room)
+  return math.max(1, math.min(lines, room))
+end
+
+--- The lowest row that belongs to windows.
+local function bottom()
+  return vim.o.lines - vim.o.cmdheight - 1
+end
+
+---@type sidecar.Place
+local function corner(lines)
+  local width = math.min(CORNER_WIDTH, vim.o.columns - 2)
+  local height = fit(lines, math.min(CORNER_HEIGHT, bottom() - 2))
+  return { relative = "editor", anchor = "SE", row = bottom(), col = vim.o.columns, width = width, height = height }
+end
+
+--- Over the lower part of a window.
+---@param window integer
+---@param lines integer
+---@return vim.api.keyset.win_config
+local function over(window, lines)
+  local width, room = vim.api.nvim_win_get_width(window), vim.api.nvim_win_get_height(window)
+  local place = { relative = "win", win = window, anchor = "SW", row = room, col = 0 }
+  place.width, place.height = math.max(1, width - 2), fit(lines, room - 2)
+  return place
+end
+
+---@type sidecar.Place
+local function middle(lines)
+  local width, height = math.min(MIDDLE_WIDTH, vim.o.columns - 4), fit(lines, bottom() - 2)
+  local row, col = math.floor((bottom() - height - 2) / 2), math.floor((vim.o.columns - width) / 2) - 1
+  return { relative = "editor", row = row, col = col, width = width, height = height }
+end
+
+--- Opens a window as high as its lines are when they are wrapped, and keeps it so when the screen changes its size.
 ---@param float sidecar.Float
 ---@param is_entered boolean
----@param room { width: integer, height: integer } without the border
----@param where vim.api.keyset.win_config
+---@param place sidecar.Place
 ---@return integer window, integer buffer
-local function open(float, is_entered, room, where)
+local function open(float, is_entered, place)
   local buffer = require("sidecar.scratch").new(float.filetype)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, true, float.lines)
   vim.bo[buffer].modifiable = false
-  where.width, where.height = math.max(1, room.width), 1
-  where.border, where.style = "rounded", "minimal"
-  where.title = (" %s "):format(float.title)
-  local window = vim.api.nvim_open_win(buffer, is_entered, where)
+  local look = { border = "rounded", style = "minimal", title = (" %s "):format(float.title), footer = float.footer }
+  local window = vim.api.nvim_open_win(buffer, is_entered, vim.tbl_extend("error", place(1), look))
   vim.wo[window].wrap = true
   vim.wo[window].linebreak = true
-  local height = vim.api.nvim_win_text_height(window, {}).all
-  vim.api.nvim_win_set_height(window, math.max(1, math.min(height, room.height)))
+  local function put()
+    if not vim.api.nvim_win_is_valid(window) then
+      return true -- The event is of no interest any more.
+    end
+    vim.api.nvim_win_set_config(window, place(1)) -- How high the lines are depends on the width.
+    vim.api.nvim_win_set_config(window, place(vim.api.nvim_win_text_height(window, {}).all))
+  end
+  put()
+  vim.api.nvim_create_autocmd("VimResized", { desc = "Put a question where there is room", callback = put })
   return window, buffer
 end
 
@@ -40,30 +85,18 @@ end
 ---@param chat? sidecar.Chat
 ---@return integer window, integer buffer
 function M.aside(float, chat)
-  local below = chat and vim.fn.bufwinid(chat.view.buffer) or -1
-  if below ~= -1 then
-    local width, height = vim.api.nvim_win_get_width(below), vim.api.nvim_win_get_height(below)
-    local where = { relative = "win", win = below, anchor = "SW", row = height, col = 0, footer = HOW_TO_ANSWER }
-    return open(float, false, { width = width - 2, height = height - 2 }, where)
-  end
-  local bottom = vim.o.lines - vim.o.cmdheight - 1
-  local where = { relative = "editor", anchor = "SE", row = bottom, col = vim.o.columns, footer = HOW_TO_ANSWER }
-  local room = { width = math.min(CORNER_WIDTH, vim.o.columns - 2), height = math.min(CORNER_HEIGHT, bottom - 2) }
-  return open(float, false, room, where)
+  float.footer = HOW_TO_ANSWER
+  return open(float, false, function(lines)
+    local window = chat and vim.fn.bufwinid(chat.view.buffer) or -1
+    return window == -1 and corner(lines) or over(window, lines)
+  end)
 end
 
 --- Shows a question in the middle of the screen, with the cursor in it.
 ---@param float sidecar.Float
----@param footer string
 ---@return integer window, integer buffer
-function M.center(float, footer)
-  local room = { width = math.min(100, vim.o.columns - 4), height = vim.o.lines - vim.o.cmdheight - 3 }
-  local where = { relative = "editor", row = 1, col = math.floor((vim.o.columns - room.width) / 2) - 1 }
-  where.footer = footer
-  local window, buffer = open(float, true, room, where)
-  local left_over = vim.o.lines - vim.o.cmdheight - vim.api.nvim_win_get_height(window) - 3
-  vim.api.nvim_win_set_config(window, { relative = "editor", row = math.floor(left_over / 2), col = where.col })
-  return window, buffer
+function M.center(float)
+  return open(float, true, middle)
 end
 
 return M
