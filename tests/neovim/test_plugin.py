@@ -101,10 +101,13 @@ async def test_stop_stops_and_a_killed_sidecar_loses_no_conversation(tmp_path: P
 async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_session_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("seven\neight")
     read = calls(("read_file", {"path": "a.txt"}))
-    write = calls(("write_file", {"path": "b.txt", "content": "nine"}))
+    behind_the_editor = {"command": [sys.executable, "-c", "open('a.txt', 'w').write('ten')"]}
+    write = calls(("write_file", {"path": "b.txt", "content": "nine"}), ("run_command", behind_the_editor))
+    permissions = {"allowed": ["read", "shell"], "denied": []}
     script = (read, says("It is seven."), read, says("And eight."), write, says("Written."))
     async with ScriptedModel(*script) as model:
-        seen = await play("windows", {"folder": str(tmp_path), "options": options(model)}, clean_environment())
+        told = options(model, permissions=permissions)
+        seen = await play("windows", {"folder": str(tmp_path), "options": told}, clean_environment())
     one, two, three = (["a.txt", f"sidecar://chat/{number}", f"sidecar://prompt/{number}"] for number in (1, 2, 3))
     assert seen["opened"] == seen["reopened"] == seen["first_again"] == one
     assert seen["second"] == two
@@ -114,6 +117,7 @@ async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_s
     ] * 2
     assert seen["restored"] == three and seen["is_unlisted"]
     assert seen["written"].startswith("## You\n\nwrite what #buffer says\n+ c.txt\n")
+    assert seen["reloaded"] == ["ten"]
     assert seen["told"] == []
     assert (tmp_path / "b.txt").read_text() == "nine"
 

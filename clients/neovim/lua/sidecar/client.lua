@@ -60,6 +60,17 @@ local function attach_files()
   })
 end
 
+--- Looks for changes behind the editor's back, as commands make them: tools see a file as the editor has it. Where there
+--- are unsaved changes as well, Neovim asks which to keep; that is left to a moment at which the person is not typing.
+function M.reload_files()
+  local client = M.get()
+  for buffer in pairs(client and client.attached_buffers or {}) do
+    if not vim.bo[buffer].modified then
+      pcall(vim.cmd.checktime, buffer) -- Not possible everywhere, for example in the window of the command line.
+    end
+  end
+end
+
 local function capabilities()
   local ours = vim.lsp.protocol.make_client_capabilities()
   ours.experimental = { agentSidecar = { protocolVersion = "1.0", approvals = true, input = true } }

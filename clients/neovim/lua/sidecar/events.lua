@@ -148,6 +148,7 @@ function shows.toolExecutionCompleted(chat, event)
   local is_any_left = vim.iter(pairs(chat.calls)):any(function(_, call)
     return not call.is_over
   end)
+  require("sidecar.client").reload_files()
   chat:set_status(is_any_left and "running tools" or "waiting for the model")
 end
 
