@@ -93,12 +93,12 @@ async def test_stop_stops_and_a_killed_sidecar_loses_no_conversation(tmp_path: P
     last = [str(m["content"]) for m in model.requests[-1].messages if m["role"] == "user"]
     assert last[-2:] == ["hello", "and now"]
     assert 'there is no program "no-such-program"' in seen["missing"]
-    assert re.search("## You\n\nhello\n\n> failed: .* could not be started: ENOENT: no", seen["without_interpreter"])
+    assert re.search("## You\n\nhello\n\n> failed: .* could not be started: ENOENT", seen["not_startable"])
     assert "params.initializationOptions.model" in seen["refused"]
     assert 'there is no setting "modle"; there are cmd' in seen["wrong_setting"]
 
 
-async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_session_file(tmp_path: Path) -> None:
+async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_session(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("seven\neight")
     read = calls(("read_file", {"path": "a.txt"}))
     behind_the_editor = {"command": [sys.executable, "-c", "open('a.txt', 'w').write('ten')"]}
@@ -111,6 +111,7 @@ async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_s
     one, two, three = (["a.txt", f"sidecar://chat/{number}", f"sidecar://prompt/{number}"] for number in (1, 2, 3))
     assert seen["opened"] == seen["reopened"] == seen["first_again"] == one
     assert seen["second"] == two
+    assert seen["prompt_height"] == 5
     assert seen["narrow"] == 27 and seen["aside"] == 34
     assert [(fold[0].split(" in ")[0], *fold[-2:]) for fold in seen["folds"]] == [
         ("▸ read_file · done", "    eight", "")

@@ -3,35 +3,41 @@ local config = require("sidecar.config")
 
 local M = {}
 
+local TRANSCRIPT, PROMPT = "sidecar", "sidecar-prompt"
+
 ---@return integer columns
 local function chat_width()
   local width = config.get().width
   return math.floor(width < 1 and vim.o.columns * width or width)
 end
 
---- The window of this tab page that shows the buffer, or else another of its kind.
----@param buffer integer
+--- A window of this tab page whose buffer has this file type; the one with the given buffer rather than another.
+---@param filetype string
+---@param buffer? integer
 ---@return integer?
-local function window_for(buffer)
-  local windows = vim.api.nvim_tabpage_list_wins(0)
-  local function showing(wanted)
-    return vim.iter(windows):find(function(window)
-      return wanted(vim.api.nvim_win_get_buf(window))
-    end)
-  end
-  return showing(function(shown)
-    return shown == buffer
-  end) or showing(function(shown)
-    return vim.bo[shown].filetype == vim.bo[buffer].filetype
-  end)
+local function window_with(filetype, buffer)
+  local windows = vim.tbl_filter(function(window)
+    return vim.bo[vim.api.nvim_win_get_buf(window)].filetype == filetype
+  end, vim.api.nvim_tabpage_list_wins(0))
+  return vim.iter(windows):find(function(window)
+    return vim.api.nvim_win_get_buf(window) == buffer
+  end) or windows[1]
 end
 
---- Shows the buffer in the window, which may show it already.
----@param window integer
----@param buffer integer
-local function put(window, buffer)
-  if vim.api.nvim_win_get_buf(window) ~= buffer then
-    vim.api.nvim_win_set_buf(window, buffer)
+--- Gives the prompt its height. Where windows below it close, Neovim gives it their room in spite of 'winfixheight'.
+local function settle()
+  local prompt = window_with(PROMPT)
+  if prompt and window_with(TRANSCRIPT) then
+    vim.api.nvim_win_set_height(prompt, config.get().prompt_height)
+  end
+end
+
+--- Gives every transcript its share of the screen.
+local function share()
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    if vim.bo[vim.api.nvim_win_get_buf(window)].filetype == TRANSCRIPT then
+      vim.api.nvim_win_set_width(window, chat_width())
+    end
   end
 end
 
@@ -39,29 +45,27 @@ end
 ---@param chat sidecar.Chat
 ---@return integer window of its prompt
 function M.open(chat)
-  local above, below = window_for(chat.view.buffer), window_for(chat.prompt_buffer)
-  local is_whole = above and below
+  local above = window_with(TRANSCRIPT, chat.view.buffer)
+  local below = window_with(PROMPT, chat.prompt_buffer)
   if above then
-    put(above, chat.view.buffer)
+    vim.api.nvim_win_set_buf(above, chat.view.buffer)
   else
     local where = below and { split = "above", win = below } or { split = "right", win = -1, width = chat_width() }
     above = vim.api.nvim_open_win(chat.view.buffer, false, where)
   end
   if below then
-    put(below, chat.prompt_buffer)
+    vim.api.nvim_win_set_buf(below, chat.prompt_buffer)
   else
     below = vim.api.nvim_open_win(chat.prompt_buffer, false, { split = "below", win = above })
   end
-  if not is_whole then
-    vim.api.nvim_win_set_height(below, config.get().prompt_height)
-  end
-  vim.wo[below][0].winfixheight = true
   vim.wo[above][0].winfixwidth = true
+  vim.wo[below][0].winfixheight = true
+  settle()
   return below
 end
 
---- Closes the prompt with its chat, and lets chats keep their share when the screen changes its size.
----@param chat sidecar.Chat
+--- Keeps the windows of chats in order when others close and when the screen changes its size.
+---@param chat sidecar.Chat a new one
 function M.watch(chat)
   vim.api.nvim_create_autocmd("WinClosed", {
     buffer = chat.view.buffer,
@@ -73,17 +77,9 @@ function M.watch(chat)
       end
     end),
   })
-  vim.api.nvim_create_autocmd("VimResized", {
-    group = vim.api.nvim_create_augroup("sidecar.layout", {}),
-    desc = "Give chats their share of the screen",
-    callback = function()
-      for _, window in ipairs(vim.api.nvim_list_wins()) do
-        if vim.bo[vim.api.nvim_win_get_buf(window)].filetype == "sidecar" then
-          vim.api.nvim_win_set_width(window, chat_width())
-        end
-      end
-    end,
-  })
+  local group = vim.api.nvim_create_augroup("sidecar.layout", {})
+  vim.api.nvim_create_autocmd("WinClosed", { group = group, callback = vim.schedule_wrap(settle) })
+  vim.api.nvim_create_autocmd("VimResized", { group = group, callback = share })
 end
 
 return M

@@ -21,7 +21,11 @@ function M.open(name, lines)
   vim.bo[buffer].modifiable = false
   if vim.fn.bufwinid(buffer) == -1 then
     local height = math.max(3, math.min(#lines + 1, 15))
-    vim.api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height })
+    local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height })
+    local options = vim.wo[window][0]
+    options.number, options.relativenumber, options.signcolumn = false, false, "no"
+    options.linebreak, options.breakindent, options.breakindentopt = true, true, "shift:4"
+    options.winfixheight = true
   end
   return buffer
 end
