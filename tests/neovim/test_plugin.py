@@ -116,7 +116,7 @@ async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_s
     assert [(fold[0].split(" in ")[0], *fold[-2:]) for fold in seen["folds"]] == [
         ("▸ read_file · done", "    eight", "")
     ] * 2
-    assert seen["restored"] == three and seen["is_unlisted"]
+    assert seen["restored"] == three and seen["is_unlisted"] and seen["bar"].startswith("<CR> sends")
     assert seen["written"].startswith("## You\n\nwrite what #buffer says\n+ c.txt\n")
     assert seen["reloaded"] == ["ten"]
     assert seen["told"] == []

@@ -54,6 +54,7 @@ vim.cmd("wincmd t")
 vim.go.modifiable = false
 vim.cmd("Sidecar chat new")
 seen.restored = layout()
+seen.bar = vim.wo[vim.fn.bufwinid("sidecar://prompt/3")].winbar
 seen.is_unlisted = not vim.bo[vim.fn.bufnr("sidecar://chat/3")].buflisted
 vim.cmd("wincmd t | edit c.txt | wincmd b")
 vim.cmd("Sidecar ask write what #buffer says")

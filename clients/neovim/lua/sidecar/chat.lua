@@ -45,7 +45,7 @@ function Chat.new()
   local number = #state.chats + 1
   local chat = setmetatable({ number = number, calls = {}, unsaid = {} }, Chat)
   chat.view = require("sidecar.view").new(("sidecar://chat/%d"):format(number))
-  chat.prompt_buffer = require("sidecar.prompt").new(chat)
+  require("sidecar.prompt").add(chat)
   require("sidecar.layout").watch(chat)
   state.chats[number] = chat
   state.chat = chat

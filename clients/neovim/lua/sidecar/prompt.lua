@@ -23,10 +23,20 @@ function M.show_status(chat)
   end
 end
 
+---@param window integer
+local function set_window_options(window)
+  local options = vim.wo[window][0]
+  options.wrap = true
+  options.linebreak = true
+  options.number = false
+  options.relativenumber = false
+  options.signcolumn = "no"
+  options.colorcolumn = ""
+end
+
 ---@param chat sidecar.Chat
----@return integer buffer
-function M.new(chat)
-  local buffer = require("sidecar.scratch").new("sidecar-prompt", ("sidecar://prompt/%d"):format(chat.number))
+---@param buffer integer
+local function map_keys(chat, buffer)
   local function send()
     chat:ask(take(buffer))
   end
@@ -38,29 +48,39 @@ function M.new(chat)
   for _, each in ipairs({ buffer, chat.view.buffer }) do
     vim.keymap.set("n", "<C-c>", stop, { buffer = each, desc = "Stop the run" })
     vim.keymap.set({ "n", "i" }, "<C-g>", "<Cmd>Sidecar approve<CR>", { buffer = each, desc = "Answer a question" })
-    vim.api.nvim_create_autocmd("BufEnter", {
-      buffer = each,
-      desc = "This chat is the one that was used last",
-      callback = function()
-        state.chat = chat
-      end,
-    })
   end
-  vim.api.nvim_create_autocmd("BufWinEnter", {
-    buffer = buffer,
-    desc = "Say what the run is at",
-    callback = function()
-      M.show_status(chat)
-    end,
-  })
-  vim.api.nvim_create_autocmd("BufWipeout", {
-    buffer = chat.view.buffer,
-    desc = "End what belongs to the chat",
-    callback = vim.schedule_wrap(function()
-      chat:close()
-    end),
-  })
-  return buffer
+end
+
+---@param chat sidecar.Chat
+---@param buffer integer
+local function watch(chat, buffer)
+  local function on(event, where, desc, callback)
+    vim.api.nvim_create_autocmd(event, { buffer = where, desc = desc, callback = callback })
+  end
+  for _, each in ipairs({ buffer, chat.view.buffer }) do
+    on("BufEnter", each, "This chat is the one that was used last", function()
+      state.chat = chat
+    end)
+  end
+  on("BufWinEnter", buffer, "Make a window fit for a prompt, and say there what the run is at", function()
+    set_window_options(vim.api.nvim_get_current_win())
+    M.show_status(chat)
+  end)
+  on("BufWipeout", chat.view.buffer, "End what belongs to the chat", vim.schedule_wrap(function()
+    chat:close()
+  end))
+end
+
+--- Gives a new chat its prompt.
+---@param chat sidecar.Chat
+function M.add(chat)
+  local buffer = require("sidecar.scratch").new("sidecar-prompt", ("sidecar://prompt/%d"):format(chat.number))
+  vim.bo[buffer].textwidth = 0 -- The model is told lines as the person ends them.
+  chat.prompt_buffer = buffer
+  map_keys(chat, buffer)
+  watch(chat, buffer)
+  vim.iter(vim.fn.win_findbuf(buffer)):each(set_window_options)
+  M.show_status(chat)
 end
 
 return M

@@ -40,6 +40,8 @@ local function set_window_options(window)
   options.number = false
   options.relativenumber = false
   options.signcolumn = "no"
+  options.colorcolumn = ""
+  options.list = false
   options.spell = false
   options.conceallevel = 0 -- What tools are given is shown as it is.
   options.fillchars = "eob: ,fold: "
