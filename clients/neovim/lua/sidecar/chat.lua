@@ -1,13 +1,11 @@
 --- A conversation: its session, its run and its two windows. There can be several at once.
 local client = require("sidecar.client")
-local config = require("sidecar.config")
 local log = require("sidecar.log")
 local state = require("sidecar.state")
 local text = require("sidecar.text")
 
 ---@class sidecar.Run
 ---@field id string
----@field prompt string
 ---@field last_seq integer the number of the last event that was shown; -1: none yet
 ---@field client_id? integer the process that it was sent to; nil while that is not there yet
 
@@ -35,7 +33,9 @@ local ENDS = {
   contentFilter = "cut off: the model's provider withholds the rest",
 }
 
-local HEADINGS = { text = "## Agent", reasoning = "## Thinking" }
+local YOU, AGENT = "## You", "## Agent"
+--- By what streams in, and by the role of a message that was kept.
+local HEADINGS = { text = AGENT, reasoning = "## Thinking", assistant = AGENT, user = YOU, system = "## System" }
 
 --- The chats ------------------------------------------------------------------------------------------------
 
@@ -122,8 +122,7 @@ function Chat:ask(prompt, range)
   vim.list_extend(lines, vim.tbl_map(function(name)
     return "+ " .. name
   end, names))
-  self.heading = nil
-  self:add_under("## You", lines)
+  self:add_under(YOU, lines)
   local content = #blocks == 0 and prompt or vim.list_extend({ { type = "text", text = prompt } }, blocks)
   self:say(prompt, content)
 end
@@ -144,7 +143,7 @@ end
 ---@param content sidecar.Content
 function Chat:submit(prompt, content)
   local id = "nvim-" .. vim.fn.sha256(("%d %d %s"):format(vim.fn.getpid(), vim.uv.hrtime(), prompt)):sub(1, 24)
-  local run = { id = id, prompt = prompt, last_seq = -1 }
+  local run = { id = id, last_seq = -1 }
   self.run = run
   state.runs[id] = self
   -- Answered at once: how the run ends is told by its events, also after the sidecar was started again.
@@ -265,12 +264,13 @@ function Chat:speak(speaker)
   end
 end
 
---- Adds lines below a heading, which is left out where the last one was the same.
+--- Adds lines below a heading, which is left out where the same one goes on. A person's words always have theirs.
 ---@private
 ---@param heading string
 ---@param lines string[]
 function Chat:add_under(heading, lines)
-  self.view:add(self.heading == heading and lines or vim.list_extend({ heading, "" }, lines))
+  local goes_on = heading == self.heading and heading ~= YOU
+  self.view:add(goes_on and lines or vim.list_extend({ heading, "" }, lines))
   self.heading = heading
 end
 
@@ -332,7 +332,7 @@ end
 function Chat:show_session(session)
   local events = require("sidecar.events")
   self.session_id = session.sessionId
-  self.calls = {}
+  self.calls, self.heading = {}, nil
   self.view:clear()
   for _, message in ipairs(session.messages) do
     local said = text.of_content(message.content)
@@ -340,9 +340,7 @@ function Chat:show_session(session)
       local how = message.isError and "failed" or "done"
       events.show_result(self, message.callId, message.content, message.isError == true, how)
     elseif said ~= "" then
-      self.heading = message.role ~= "user" and self.heading or nil
-      local heading = message.role == "assistant" and HEADINGS.text or message.role == "user" and "## You" or "## System"
-      self:add_under(heading, vim.split(said, "\n"))
+      self:add_under(HEADINGS[message.role], vim.split(said, "\n"))
     end
     for _, call in ipairs(message.toolCalls or {}) do
       events.show_call(self, call.callId, call.toolName, call.input)
