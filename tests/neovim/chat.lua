@@ -9,6 +9,9 @@ seen.entered_unasked = vim.api.nvim_get_current_win() == support.question()
 support.wait_for_text("asking you")
 seen.asking = support.text("chat/1")
 vim.cmd("Sidecar ask in English, please")
+vim.api.nvim_set_current_win((support.question()))
+support.keys("o")
+seen.answered_in_passing = #require("sidecar.state").questions == 0
 support.told = {}
 vim.cmd("wincmd t | only") -- Closes the question, too.
 seen.told_of_question = table.remove(support.told)

@@ -41,7 +41,7 @@ async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selecti
         assert "write_file needs write · " in question
     assert " o  Allow once" in seen["question"]
     assert seen["question"].count('remembers {"') == 1
-    assert not seen["entered_unasked"]
+    assert not seen["entered_unasked"] and not seen["answered_in_passing"]
     assert seen["told_of_question"] == "sidecar: :Sidecar approve shows the question again"
     assert "## You\n\nwrite a note\n\n## Agent\n\nI write **it**." in seen["asking"]
     assert "▸ write_file · asking you · path=" in seen["asking"]

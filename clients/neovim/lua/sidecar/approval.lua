@@ -118,7 +118,7 @@ end
 
 ---@param buffer integer
 ---@param question sidecar.Question
-local function map_keys(buffer, question)
+local function map_answers(buffer, question)
   for decision, key in pairs(KEYS) do
     vim.keymap.set("n", key, function()
       if decision == "deny" then
@@ -128,6 +128,10 @@ local function map_keys(buffer, question)
       end
     end, { buffer = buffer, nowait = true, desc = decision })
   end
+end
+
+---@param buffer integer
+local function map_later(buffer)
   for _, key in ipairs({ "q", "<Esc>" }) do
     vim.keymap.set("n", key, "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Answer later" })
   end
@@ -167,11 +171,12 @@ local function open(question, is_entered)
   local buffer
   if is_entered then
     question.window, buffer = floats.center(float)
+    map_answers(buffer, question)
   else
-    question.window, buffer = floats.aside(float, state.runs[params.runId])
+    question.window, buffer = floats.aside(float, state.runs[params.runId]) -- Who comes by has no key for an answer.
   end
+  map_later(buffer)
   colour(buffer, params, head)
-  map_keys(buffer, question)
   tell_when_closed(buffer, question)
 end
 

@@ -93,10 +93,11 @@ local function handlers()
     ["session/changed"] = function() end,
     ["mcp/offersChanged"] = function() end,
     ["mcp/statusChanged"] = function(_, server)
-      log.add(("server %s is %s"):format(server.name, server.status))
+      local reason = server.error and ": " .. server.error.message or ""
+      log.add(("server %s is %s%s"):format(server.name, server.status, reason))
       if server.status == "failed" or server.status == "needsAuth" then
-        local reason = server.error and server.error.message or server.status
-        log.tell(("server %s: %s; see :Sidecar servers"):format(server.name, reason), vim.log.levels.WARN)
+        -- Short, so that it stays on one line and nobody has to press ENTER.
+        log.tell(("server %s: %s; see :Sidecar servers"):format(server.name, server.status), vim.log.levels.WARN)
       end
     end,
     ["window/logMessage"] = function(_, params)

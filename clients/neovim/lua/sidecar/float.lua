@@ -33,7 +33,7 @@ end
 local function corner(lines)
   local width = math.min(CORNER_WIDTH, vim.o.columns - 2)
   local height = fit(lines, math.min(CORNER_HEIGHT, bottom() - 2))
-  return { relative = "editor", anchor = "SE", row = bottom(), col = vim.o.columns, width = width, height = height }
+  return { relative = "editor", anchor = "NE", row = 1, col = vim.o.columns, width = width, height = height }
 end
 
 --- Over the lower part of a window.
@@ -79,7 +79,7 @@ local function open(float, is_entered, place)
   return window, buffer
 end
 
---- Shows a question over the transcript of its chat, or in a corner where that is not on show. What the person writes or
+--- Shows a question over the transcript of its chat, or in the upper corner where that is not on show. What the person writes or
 --- reads elsewhere stays in view, and the cursor where it is.
 ---@param float sidecar.Float
 ---@param chat? sidecar.Chat
