@@ -24,7 +24,7 @@ async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selecti
     folder.mkdir()
     (folder / "näme with spaces.txt").write_text("words with spaces\n")
     script = (
-        calls(("write_file", {"path": "note.txt", "content": "one\x1b[2J\u202etwo"}), text="I write **it**.\n"),
+        calls(("write_file", {"path": "note.txt", "content": "one\x1b[2J\u202etwo"}), text="I write **it**.\n\n\n"),
         says("Done é漢.\n\n```lua\nreturn 1\n```"),
         calls(("write_file", {"path": "näme with spaces.txt", "content": "gone"})),
         says("I see."),
@@ -44,7 +44,7 @@ async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selecti
     assert not seen["entered_unasked"] and not seen["answered_in_passing"]
     assert seen["told_of_question"] == "sidecar: :Sidecar approve shows the question again"
     assert "## You\n\nwrite a note\n\n## Agent\n\nI write **it**." in seen["asking"]
-    assert "▸ write_file · asking you · path=" in seen["asking"]
+    assert "I write **it**.\n\n▸ write_file · asking you · path=" in seen["asking"]
     assert "in English, please" in str(model.requests[1].messages[-1]["content"])
     assert "Done é漢.\n\n```lua\nreturn 1\n```" in seen["allowed"]
     (fold,) = seen["folds"]

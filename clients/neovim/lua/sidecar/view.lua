@@ -180,6 +180,14 @@ function View:ends_with_block()
   return block ~= nil and self:row(block) + block.size + 2 == vim.api.nvim_buf_line_count(self.buffer)
 end
 
+--- Leaves one of the empty lines at the end, of which models are fond.
+---@private
+function View:trim()
+  while vim.deep_equal(vim.api.nvim_buf_get_lines(self.buffer, -3, -1, false), { "", "" }) do
+    vim.fn.deletebufline(self.buffer, "$")
+  end
+end
+
 --- Puts lines below the last one, or in the place of the only one while that is empty.
 ---@private
 ---@param lines string[]
@@ -201,6 +209,7 @@ end
 function View:add(lines, group)
   self:flush()
   self:write(function()
+    self:trim()
     local is_last_empty = vim.api.nvim_buf_get_lines(self.buffer, -2, -1, true)[1] == ""
     local first = self:put_last(lines, not is_last_empty or self:ends_with_block())
     for row = first, group and first + #lines - 1 or -1 do
@@ -238,6 +247,7 @@ function View:add_block(headline, lines)
   self:flush()
   local block = { mark = 0, size = #lines, headline = headline, group = "SidecarTool" }
   self:write(function()
+    self:trim()
     local is_last_empty = vim.api.nvim_buf_get_lines(self.buffer, -2, -1, true)[1] == ""
     local added = vim.list_extend({ headline }, indented(lines))
     local row = self:put_last(vim.list_extend(added, { "" }), not is_last_empty)
