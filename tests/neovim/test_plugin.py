@@ -24,7 +24,9 @@ async def test_a_chat_streams_folds_calls_asks_with_the_diff_and_takes_a_selecti
     folder.mkdir()
     (folder / "näme with spaces.txt").write_text("words with spaces\n")
     script = (
-        calls(("write_file", {"path": "note.txt", "content": "one\x1b[2J\u202etwo"}), text="I write **it**.\n\n\n"),
+        calls(
+            ("write_file", {"path": "note.txt", "content": "one\x1b[2J\u202etwo"}), text="I write **it**.\n\n\n"
+        ),
         says("Done é漢.\n\n```lua\nreturn 1\n```"),
         calls(("write_file", {"path": "näme with spaces.txt", "content": "gone"})),
         says("I see."),
