@@ -121,7 +121,7 @@ async def test_windows_come_back_whole_after_they_were_closed_or_restored_by_a_s
     assert seen["restored"] == three and seen["is_unlisted"] and seen["bar"].startswith("<CR> sends")
     assert seen["written"].startswith("## You\n\nwrite what #buffer says\n+ c.txt\n")
     assert seen["reloaded"] == ["ten"]
-    assert seen["told"] == []
+    assert seen["told"] == ["sidecar: there is an answer; :Sidecar chat 1 shows it"]
     assert (tmp_path / "b.txt").read_text() == "nine"
 
 

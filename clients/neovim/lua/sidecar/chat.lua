@@ -18,8 +18,8 @@ local text = require("sidecar.text")
 ---@field calls table<string, sidecar.Call> by call id
 ---@field unsaid table[] what the run did not take, to be said after it: prompt and content
 ---@field status? string what the run is at, as a person says it
----@field private speaker? "text"|"reasoning" what streams in at the end
----@field private heading? string the last one in the transcript
+---@field private speaker? "assistant"|"reasoning" whose words stream in at the end
+---@field private last_speaker? string whose heading is the last one
 local Chat = {}
 Chat.__index = Chat
 
@@ -33,9 +33,8 @@ local ENDS = {
   contentFilter = "cut off: the model's provider withholds the rest",
 }
 
-local YOU, AGENT = "## You", "## Agent"
---- By what streams in, and by the role of a message that was kept.
-local HEADINGS = { text = AGENT, reasoning = "## Thinking", assistant = AGENT, user = YOU, system = "## System" }
+--- By the role of a message; what the model thinks has its own.
+local HEADINGS = { assistant = "## Agent", reasoning = "## Thinking", user = "## You", system = "## System" }
 
 --- The chats ------------------------------------------------------------------------------------------------
 
@@ -113,7 +112,7 @@ function Chat:ask(prompt, range)
   if vim.trim(prompt) == "" then
     return
   end
-  if vim.fn.bufwinid(self.view.buffer) == -1 then
+  if not self:is_on_show() then
     self:open()
   end
   self:speak(nil)
@@ -122,7 +121,7 @@ function Chat:ask(prompt, range)
   vim.list_extend(lines, vim.tbl_map(function(name)
     return "+ " .. name
   end, names))
-  self:add_under(YOU, lines)
+  self:add_said("user", lines)
   local content = #blocks == 0 and prompt or vim.list_extend({ { type = "text", text = prompt } }, blocks)
   self:say(prompt, content)
 end
@@ -251,27 +250,26 @@ end
 --- Showing --------------------------------------------------------------------------------------------------
 
 --- Begins a part of the answer where another speaks than before; nil: nobody does.
----@param speaker? "text"|"reasoning"
+---@param speaker? "assistant"|"reasoning"
 function Chat:speak(speaker)
   if self.speaker == speaker then
     return
   end
   self.speaker = speaker
   if speaker then
-    self:add_under(HEADINGS[speaker], { "" })
+    self:add_said(speaker, { "" })
   else
     self.view:flush()
   end
 end
 
---- Adds lines below a heading, which is left out where the same one goes on. A person's words always have theirs.
----@private
----@param heading string
+--- Adds what somebody says, below a heading. An agent who goes on has no second one.
+---@param who "assistant"|"reasoning"|"user"|"system"
 ---@param lines string[]
-function Chat:add_under(heading, lines)
-  local goes_on = heading == self.heading and heading ~= YOU
-  self.view:add(goes_on and lines or vim.list_extend({ heading, "" }, lines))
-  self.heading = heading
+function Chat:add_said(who, lines)
+  local goes_on = who == self.last_speaker and who ~= "user"
+  self.view:add(goes_on and lines or vim.list_extend({ HEADINGS[who], "" }, lines))
+  self.last_speaker = who
 end
 
 --- Says above the prompt what the run is at; nil: nothing runs.
@@ -302,15 +300,33 @@ function Chat:run_ended(reason, err, usage)
     self:failed(err or { message = "no reason was given; see :Sidecar log" })
   elseif reason ~= "stop" then
     self:note(ENDS[reason] or reason)
-  elseif usage and usage.inputTokens + usage.outputTokens > 0 then
-    self:note(("%d tokens in, %d out"):format(usage.inputTokens, usage.outputTokens))
   else
-    self:note("done")
+    self:answered(usage)
   end
   local unsaid = self.unsaid
   self.unsaid = {}
   for _, words in ipairs(unsaid) do
     self:say(words[1], words[2])
+  end
+end
+
+--- Whether the chat is on show in this tab page.
+---@return boolean
+function Chat:is_on_show()
+  return vim.fn.bufwinid(self.view.buffer) ~= -1
+end
+
+--- Notes what the run has used. Who does not see the chat is told.
+---@private
+---@param usage? sidecar.Usage
+function Chat:answered(usage)
+  if usage and usage.inputTokens + usage.outputTokens > 0 then
+    self:note(("%d tokens in, %d out"):format(usage.inputTokens, usage.outputTokens))
+  else
+    self:note("done")
+  end
+  if not self:is_on_show() then
+    log.tell(("there is an answer; :Sidecar chat %d shows it"):format(self.number), vim.log.levels.INFO)
   end
 end
 
@@ -320,33 +336,11 @@ end
 function Chat:failed(err)
   local kind = err.data and err.data.kind
   self:note("failed: " .. err.message .. (kind and (" (%s)"):format(kind) or ""))
-  if vim.fn.bufwinid(self.view.buffer) == -1 then
-    log.tell(err.message)
-  else
+  if self:is_on_show() then
     log.add(err.message)
+  else
+    log.tell(err.message)
   end
-end
-
---- Shows a session that was kept, in place of what is on show.
----@param session sidecar.SessionGetResult
-function Chat:show_session(session)
-  local events = require("sidecar.events")
-  self.session_id = session.sessionId
-  self.calls, self.heading = {}, nil
-  self.view:clear()
-  for _, message in ipairs(session.messages) do
-    local said = text.of_content(message.content)
-    if message.role == "tool" then
-      local how = message.isError and "failed" or "done"
-      events.show_result(self, message.callId, message.content, message.isError == true, how)
-    elseif said ~= "" then
-      self:add_under(HEADINGS[message.role], vim.split(said, "\n"))
-    end
-    for _, call in ipairs(message.toolCalls or {}) do
-      events.show_call(self, call.callId, call.toolName, call.input)
-    end
-  end
-  self.view:flush()
 end
 
 return Chat

@@ -69,7 +69,7 @@ function shows.runStarted() end
 ---@param event sidecar.AssistantTextDelta
 function shows.assistantTextDelta(chat, event)
   chat:set_status("answering")
-  chat:speak("text")
+  chat:speak("assistant")
   chat.view:append(event.text)
 end
 

@@ -86,6 +86,9 @@ end
 ---@return integer window, integer buffer
 function M.aside(float, chat)
   float.footer = HOW_TO_ANSWER
+  if chat and not chat:is_on_show() then
+    float.title = ("chat %d: %s"):format(chat.number, float.title)
+  end
   return open(float, false, function(lines)
     local window = chat and vim.fn.bufwinid(chat.view.buffer) or -1
     return window == -1 and corner(lines) or over(window, lines)

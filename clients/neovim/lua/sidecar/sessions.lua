@@ -16,6 +16,27 @@ local function label(session)
   return ("%s  %s (%d messages)"):format(when, title, session.messageCount)
 end
 
+--- Shows what was said and done in a session.
+---@param chat sidecar.Chat a new one
+---@param session sidecar.SessionGetResult
+local function show(chat, session)
+  local events = require("sidecar.events")
+  chat.session_id = session.sessionId
+  for _, message in ipairs(session.messages) do
+    local said = text.of_content(message.content)
+    if message.role == "tool" then
+      local how = message.isError and "failed" or "done"
+      events.show_result(chat, message.callId, message.content, message.isError == true, how)
+    elseif said ~= "" then
+      chat:add_said(message.role, vim.split(said, "\n"))
+    end
+    for _, call in ipairs(message.toolCalls or {}) do
+      events.show_call(chat, call.callId, call.toolName, call.input)
+    end
+  end
+  chat.view:flush()
+end
+
 --- Goes on with a session, in the chat that has it or in a new one.
 ---@param session_id string
 function M.resume(session_id)
@@ -31,7 +52,7 @@ function M.resume(session_id)
       return
     end
     chat = Chat.new()
-    chat:show_session(session)
+    show(chat, session)
     chat:open({ focus = true })
   end)
 end

@@ -281,13 +281,4 @@ function View:set_headline(block, headline, group)
   self:flush_soon()
 end
 
---- Takes everything away.
-function View:clear()
-  self.pending, self.changed, self.blocks = "", {}, {}
-  self:write(function()
-    vim.api.nvim_buf_clear_namespace(self.buffer, MARKS, 0, -1)
-    vim.api.nvim_buf_set_lines(self.buffer, 0, -1, true, {})
-  end)
-end
-
 return View
