@@ -56,6 +56,21 @@ support.wait_for("the answer", function()
   return seen.answer
 end)
 
+support.choice = "second"
+vim.cmd("Sidecar model")
+support.wait_for("the model", function()
+  return require("sidecar.state").chat.model
+end)
+vim.cmd("Sidecar chat")
+seen.bar = vim.wo.winbar
+vim.cmd("Sidecar ask who are you")
+support.wait_for_text("The second.")
+support.wait_for("the run's end", function()
+  return next(require("sidecar.state").runs) == nil
+end)
+vim.cmd("Sidecar model test/50%")
+seen.named = vim.wo.winbar
+
 vim.cmd("Sidecar tools")
 support.wait_for_text("read_file (builtin)", "tools")
 vim.cmd("Sidecar servers")

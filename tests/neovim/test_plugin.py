@@ -131,8 +131,8 @@ async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_thin
     env = clean_environment()
     (tmp_path / "b.txt").write_text("eight")
     two = calls(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"}))
-    script = (two, says("Seven."), says("It was 7."))
-    async with ScriptedModel(*script) as model:
+    script = (two, says("Seven."), says("It was 7."), says("The second."))
+    async with ScriptedModel(*script, models=("m", "second")) as model:
         untrusting = options(model, trustWorkspace=False)
         first = await play("sessions", {"folder": str(tmp_path), "options": untrusting, "begins": True}, env)
         asking = options(model, mcpServers={"broken": {"command": "no-such-server"}})
@@ -155,12 +155,16 @@ async def test_a_kept_conversation_goes_on_and_lists_log_and_health_say_how_thin
         "assistant",
         "user",
     ]
+    (models,) = [picked for picked in seen["picked"] if picked["prompt"] == "Answers from now on"]
+    assert models["names"] == ["test/m", "test/second"]
+    assert [request.body["model"] for request in model.requests][-2:] == ["m", "second"]
+    assert "test/second" in seen["bar"] and "test/50%%" in seen["named"]
     assert not seen["asked_unasked"]
     assert seen["answer"] == {"action": "accept", "content": {"count": 7, "colour": "b"}}
     assert "no-such-server" in seen["servers"]
     assert "the sidecar is ready" in seen["log"]
     every, with_s, approvals = seen["completed"]
-    assert every == ["approve", "ask", "chat", "log", "restart", "servers", "sessions", "stop", "tools"]
+    assert every == ["approve", "ask", "chat", "log", "model", "restart", "servers", "sessions", "stop", "tools"]
     assert with_s == ["servers", "sessions", "stop"]
     assert approvals == ["deny"]
     assert any("there is no :Sidecar nonsense; there are approve, ask" in told for told in seen["told"])

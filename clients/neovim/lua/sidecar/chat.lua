@@ -13,6 +13,7 @@ local text = require("sidecar.text")
 ---@field number integer
 ---@field view sidecar.View
 ---@field prompt_buffer integer where the person writes
+---@field model? string who answers, as `provider/model`; nil: as the settings say
 ---@field session_id? string nil until the first run has begun
 ---@field run? sidecar.Run the one that goes on
 ---@field calls table<string, sidecar.Call> by call id
@@ -146,7 +147,7 @@ function Chat:submit(prompt, content)
   self.run = run
   state.runs[id] = self
   -- Answered at once: how the run ends is told by its events, also after the sidecar was started again.
-  local params = { prompt = content, sessionId = self.session_id, runId = id, wait = false, workDoneToken = id }
+  local params = { prompt = content, sessionId = self.session_id, runId = id, wait = false, workDoneToken = id, model = self.model }
   self:set_status("starting the sidecar")
   client.start(function(failure)
     if self.run ~= run then
@@ -183,6 +184,13 @@ function Chat:steer(prompt, content)
       self:submit(prompt, content)
     end
   end)
+end
+
+--- Lets another model answer, from the next run on.
+---@param model string `provider/model`
+function Chat:answer_by(model)
+  self.model = model
+  require("sidecar.prompt").show_status(self)
 end
 
 --- Ends the run that goes on. If the sidecar does not, its process is ended.

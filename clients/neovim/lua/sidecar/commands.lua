@@ -73,6 +73,11 @@ local COMMANDS = {
       require("sidecar.listing").servers()
     end,
   },
+  model = {
+    run = function(rest)
+      require("sidecar.models").choose(require("sidecar.chat").current(), rest)
+    end,
+  },
   sessions = {
     run = function()
       require("sidecar.sessions").pick()

@@ -14,7 +14,8 @@ end
 --- Says above the prompt what the run is at, and which keys there are. What does not fit is cut off at the end.
 ---@param chat sidecar.Chat
 function M.show_status(chat)
-  local bar = "<CR> sends · <C-c> stops · <C-g> answers%<"
+  local model = chat.model and (" · " .. require("sidecar.text").escape(chat.model):gsub("%%", "%%%%")) or ""
+  local bar = ("<CR> sends · <C-c> stops · <C-g> answers%s%%<"):format(model)
   if chat.status then
     bar = ("%%#SidecarStatus#%s%%* · <C-c> stops%%<"):format(chat.status)
   end
