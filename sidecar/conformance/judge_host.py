@@ -149,7 +149,7 @@ class _Play:
             try:
                 why = await self._take(step)
             except _UnsupportedError as error:
-                self.evidence.skipped(_rules(steps[position:]), f"the host does not support {error}")
+                self.evidence.declined(_rules(steps[position:]), f"the host does not support {error}")
                 break
             except _NothingCameError as error:
                 self._note(step, position, str(error))

@@ -67,6 +67,7 @@ class Evidence:
     _unreached: dict[str, str] = field(factory=dict, init=False)
     _skipped: dict[str, str] = field(factory=dict, init=False)
     _broken_off: list[str] = field(factory=list, init=False)
+    _declined: list[str] = field(factory=list, init=False)
 
     def passed(self, rule_id: str) -> None:
         """A step showed what the rule says."""
@@ -87,6 +88,14 @@ class Evidence:
         """It does not apply to what is judged."""
         for rule_id in rule_ids:
             self._skipped.setdefault(rule_id, reason)
+
+    def declined(self, rule_ids: Iterable[str], reason: str) -> None:
+        """What is judged does not take part in a conversation, of which these rules were still to come.
+
+        So no watch sees anything there either.
+        """
+        self.skipped(rule_ids, reason)
+        self._declined.append(reason)
 
     def broke_off(self, where: str, why: str, at: str | None, after: Iterable[str]) -> None:
         """A conversation ended early, in a step about the rule `at`, and those `after` it were not come to.
@@ -113,6 +122,8 @@ class Evidence:
             return Verdict(rule=rule, outcome=Outcome.PASSED)
         if rule.id in self._skipped:
             return Verdict(rule=rule, outcome=Outcome.SKIPPED, reason=self._skipped[rule.id])
+        if rule.watch and self._declined and not self._broken_off:
+            return Verdict(rule=rule, outcome=Outcome.SKIPPED, reason=self._declined[0])
         reason = ": ".join(["no conversation came to it", *self._broken_off[:1]])
         return Verdict(rule=rule, outcome=Outcome.NOT_REACHED, reason=reason)
 

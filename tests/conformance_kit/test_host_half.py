@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 
 from sidecar.conformance.judge_host import judge_host
 from sidecar.conformance.report import Report
-from sidecar.conformance.rules import Outcome
+from sidecar.conformance.rules import Outcome, all_passed
 from sidecar.conformance.transcripts import Kit, read_kit
 from tests.conformance_kit.host_matrix import failed_by_twins
 from tests.conformance_kit.host_twins import TWINS, twin
@@ -28,6 +28,7 @@ from tests.harness.tidy import ROOT
 from tests.neovim.driving import NVIM, PLUGIN
 
 KIT = read_kit("host")
+WATCHED = {rule.id for rule in KIT.rules if rule.watch}
 HAS_NEOVIM = sys.platform == "linux"
 DRIVERS = Path(__file__).parent / "drivers"
 STAND_IN = ROOT / "sidecar/conformance/stand_in.py"
@@ -104,6 +105,32 @@ async def test_what_a_host_says_that_it_cannot_do_is_skipped() -> None:
     report = await judge_host(command, named(KIT, "steer"))
     (verdict,) = [each for each in report.verdicts if each.rule.id == "H054"]
     assert (verdict.outcome, verdict.reason) == (Outcome.SKIPPED, "the host does not support steering")
+
+
+DECLINES = """print('{"unsupported": "all of it"}')"""
+
+
+async def test_what_is_looked_at_everywhere_is_skipped_where_every_conversation_is_declined() -> None:
+    report = await judge_host([sys.executable, "-c", DECLINES], named(KIT, "steer", "later-minor-version"))
+    reasons = {(each.outcome, each.reason) for each in report.verdicts}
+    assert reasons == {(Outcome.SKIPPED, "the host does not support all of it")}
+    assert {"H001", "H085"} < {each.rule.id for each in report.verdicts}
+    assert all_passed(report.verdicts)
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "not_reached"),
+    [("sys.exit('no luck')", WATCHED), (f"os.execv(sys.executable, {twin()})", set())],
+    ids=["crashes", "keeps all rules"],
+)
+async def test_a_conversation_that_was_declined_hides_nothing_of_the_others(
+    otherwise: str, not_reached: set[str]
+) -> None:
+    program = f"import os, sys\nif 'steer' in os.environ['AGENT_SIDECAR_SCENARIO']: {DECLINES}\nelse: {otherwise}"
+    report = await judge_host([sys.executable, "-c", program], named(KIT, "steer", "later-minor-version"))
+    outcomes = {each.rule.id: each.outcome for each in report.verdicts if each.rule.watch}
+    assert {rule for rule, outcome in outcomes.items() if outcome is Outcome.NOT_REACHED} == not_reached
+    assert outcomes["H017"] is Outcome.SKIPPED or not_reached, "the conversation that was played asks nothing"
 
 
 @pytest.mark.parametrize("command", [twin, python_client])
