@@ -103,6 +103,7 @@ TWINS: dict[str, str] = {
     "H095": "pipe-held",
     "H096": "deaf-model",
     "H097": "needs-answer",
+    "H098": "forgets-tools",
 }
 """The fault for each rule."""
 

@@ -43,7 +43,7 @@ def neovim() -> list[str]:
     return [str(NVIM), "--headless", "-u", "NONE", *plugin, "-l", str(DRIVERS / "neovim.lua")]
 
 
-NOT_IN_NEOVIM = {"H035", "H067", *(f"H{number:03}" for number in range(72, 81)), "H096"}
+NOT_IN_NEOVIM = {"H035", "H067", *(f"H{number:03}" for number in range(72, 81)), "H096", "H098"}
 """It offers no tools and lends no models, and for `vim.ui` declining is the same as closing."""
 
 

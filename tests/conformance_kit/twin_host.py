@@ -336,12 +336,11 @@ class Host:
             for number in range(len(prompts)):
                 self.print({"run": number, "ended": "error", "text": "", "error": {"message": str(error)}})
             return
-        tool = SCENARIO.get("tool")
-        if tool and not wrong("late-tools"):
-            self.register(tool)
+        if not wrong("late-tools"):
+            self.register()
         first = [self.submit(prompt, number, None) for number, prompt in enumerate(prompts)]
-        if tool and wrong("late-tools"):
-            self.register(tool)
+        if wrong("late-tools"):
+            self.register()
         for run in first:
             self.follow(run)
         for number, prompt in enumerate(rest, len(first)):
@@ -398,10 +397,10 @@ class Host:
         if wrong("closed-hello") and "future" in agent:
             raise LostError("what is this?")
 
-    def register(self, tool: JsonObject) -> None:
-        assert self.sidecar
-        described = {name: tool[name] for name in ("name", "description", "inputSchema")}
-        self.sidecar.request("tools/register", {"tools": [described]})
+    def register(self) -> None:
+        if self.sidecar and "tool" in SCENARIO:
+            described = {name: SCENARIO["tool"][name] for name in ("name", "description", "inputSchema")}
+            self.sidecar.ask("tools/register", {"tools": [described]})
 
     # Runs --------------------------------------------------------------------------------------------------
 
@@ -570,6 +569,8 @@ class Host:
         if not SCENARIO.get("resume"):
             return ("stop", None) if wrong("loss-is-stop") else ("error", {"message": how})
         self.sidecar = self.start()
+        if not wrong("forgets-tools"):
+            self.register()
         if wrong("asks-nothing"):
             return "error", {"message": how}
         missed = {"sessionId": run.session_id, "runId": run.run_id, "afterSeq": run.last_seq}

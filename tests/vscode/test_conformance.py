@@ -30,7 +30,7 @@ RELAY = Path(__file__).with_name("relay.py")
 BOUND_SECS = 40.0
 """A window takes some seconds until it is there, and longer where several are opened at once."""
 
-NOT_IN_VSCODE = {"H035", "H067", *(f"H{number:03}" for number in range(72, 81)), "H096"}
+NOT_IN_VSCODE = {"H035", "H067", *(f"H{number:03}" for number in range(72, 81)), "H096", "H098"}
 """It offers the editor's own tools and lends the editor's own models; declining is the same as closing."""
 
 

@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import sys
+from contextlib import AsyncExitStack
 from typing import Any
 
 from sidecar_client import (
@@ -87,29 +88,44 @@ def tool(described: JsonObject) -> HostTool:
     )
 
 
-async def follow(run: Run, number: int) -> None:
+class Sidecars:
+    """The sidecar that runs: after the death of one, another."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self._stack = stack
+
+    async def start(self) -> Sidecar:
+        """The next one; the stack ends it."""
+        self.current = await self._stack.enter_async_context(sidecar())
+        return self.current
+
+
+async def follow(run: Run, number: int, sidecars: Sidecars) -> None:
     """Watches a run to its end and tells of it."""
-    text, ended, failure = "", "error", None
-    last_seq = -1
+    line: JsonObject = {"run": number, "ended": "error", "text": ""}
     try:
-        async for notification in run.notifications():
-            event, last_seq = notification["event"], notification["seq"]
-            if event["type"] == "assistantTextDelta":
-                await act(run, first=not text)
-                text += event["text"]
-        ended = (await run.result())["stopReason"]
+        try:
+            await show(run, line)
+        except SidecarExited:
+            if not SCENARIO.get("resume"):
+                raise
+            await show((await sidecars.start()).resume(run), line)
     except RunCancelled:
-        ended = "cancelled"
-    except SidecarExited as error:
-        failure = {"message": f"{error}"}
-        if SCENARIO.get("resume"):
-            missed, ended = await catch_up(run, last_seq)
-            text += missed
+        line["ended"] = "cancelled"
     except RequestFailed as error:
-        failure = {"kind": error.kind, "message": error.message}
+        line["error"] = {"kind": error.kind, "message": error.message}
     except ClientError as error:
-        failure = {"message": str(error)}
-    tell(number, ended, text, failure if ended == "error" else None)
+        line["error"] = {"message": str(error)}
+    say(line)
+
+
+async def show(run: Run, line: JsonObject) -> None:
+    """Takes what comes of a run, and how it ends, into its line."""
+    async for event in run:
+        if event["type"] == "assistantTextDelta":
+            await act(run, first=not line["text"])
+            line["text"] += event["text"]
+    line["ended"] = (await run.result())["stopReason"]
 
 
 async def act(run: Run, *, first: bool) -> None:
@@ -118,20 +134,6 @@ async def act(run: Run, *, first: bool) -> None:
         await run.cancel()
     if first and "steer" in SCENARIO:
         await run.steer(SCENARIO["steer"])
-
-
-async def catch_up(run: Run, last_seq: int) -> tuple[str, str]:
-    """The text that was missed, and how the run ended."""
-    async with sidecar() as again:
-        missed = {"sessionId": run.session_id, "runId": run.run_id, "afterSeq": last_seq}
-        events = [each["event"] for each in (await again.request("session/events", missed))["events"]]
-    text = "".join(event["text"] for event in events if event["type"] == "assistantTextDelta")
-    return text, next((event["stopReason"] for event in events if event["type"] == "runCompleted"), "error")
-
-
-def tell(number: int, ended: str, text: str, error: JsonObject | None = None) -> None:
-    """A line for the kit."""
-    say({"run": number, "ended": ended, "text": text, "error": error})
 
 
 def say(line: JsonObject) -> None:
@@ -158,14 +160,17 @@ async def main() -> None:
         return
     prompts, rest = SCENARIO["prompts"], SCENARIO.get("then", [])
     try:
-        async with sidecar() as host:
+        async with AsyncExitStack() as stack:
+            sidecars = Sidecars(stack)
+            host = await sidecars.start()
             runs = [host.submit(prompt) for prompt in prompts]
-            await asyncio.gather(*(follow(run, number) for number, run in enumerate(runs)))
+            await asyncio.gather(*(follow(run, number, sidecars) for number, run in enumerate(runs)))
             for number, prompt in enumerate(rest, len(runs)):
-                await follow(host.submit(prompt, session_id=runs[0].session_id or ""), number)
+                run = sidecars.current.submit(prompt, session_id=runs[0].session_id or "")
+                await follow(run, number, sidecars)
     except ClientError as error:
         for number in range(len(prompts)):
-            tell(number, "error", "", {"message": str(error)})
+            say({"run": number, "ended": "error", "text": "", "error": {"message": str(error)}})
 
 
 asyncio.run(main())
