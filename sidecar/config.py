@@ -1,7 +1,7 @@
 """Settings: their shape, where they are read from, and which source wins.
 
 The same shape is read from `initializationOptions`, from flags, and from the user's file, in that order of
-weight. Imported by `app` alone; everyone else gets plain arguments.
+weight. Imported by `app`, `workspace` and, for its shape, `schema`; everyone else gets plain arguments.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The options that `protocol.md` lists are those that the code reads, with their types and defaults.
 
-Source: `protocol.md`, Options, Permissions and MCP servers.
+Source: `protocol.md`, Handshake, Options, Permissions and MCP servers.
 """
 
 import json
@@ -16,6 +16,7 @@ from sidecar.mcp.config import HttpServer, StdioServer
 from sidecar.mcp.oauth.options import OAuthOptions
 from sidecar.permissions.model import PermissionConfig
 from sidecar.protocol.codec import encode
+from sidecar.protocol.handshake import HostAbilities, SidecarDescription
 from sidecar.providers.options import ProviderOptions
 from sidecar.providers.presets import PRESETS
 from sidecar.server.framing import DEFAULT_MAX_FRAME_BYTES
@@ -32,10 +33,10 @@ def test_the_options_are_those_of_the_code() -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    [ProviderOptions, StdioServer, HttpServer, InputDefinition, OAuthOptions],
+    [ProviderOptions, StdioServer, HttpServer, InputDefinition, OAuthOptions, HostAbilities, SidecarDescription],
     ids=lambda shape: shape.__name__,
 )
-def test_the_options_of_providers_and_servers_are_those_of_the_code(shape: type) -> None:
+def test_the_tables_beside_that_of_the_options_are_those_of_the_code(shape: type) -> None:
     assert {name: option.type for name, option in DOCUMENT.options(shape.__name__).items()} == spelled_fields(
         shape
     )

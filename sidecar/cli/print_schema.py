@@ -8,8 +8,8 @@ from collections.abc import Callable
 from sidecar.protocol.values import JsonObject
 from sidecar.schema.json_schema import json_schema
 from sidecar.schema.luacats import luacats
-from sidecar.schema.model import meta_model
 from sidecar.schema.typescript import typescript
+from sidecar.schema.whole import whole_model
 
 
 def _as_json(value: JsonObject) -> str:
@@ -27,5 +27,5 @@ FORMATS: dict[str, Callable[[JsonObject], str]] = {
 
 def print_schema(flags: argparse.Namespace, spawn: object) -> int:
     """Prints the protocol in the format that is asked for; starts no sidecar."""
-    sys.stdout.write(FORMATS[flags.format](meta_model()))
+    sys.stdout.write(FORMATS[flags.format](whole_model()))
     return 0

@@ -21,7 +21,10 @@ _BASE: dict[str, JsonObject] = {
 
 
 def json_schema(model: JsonObject) -> JsonObject:
-    """The schema of the messages: `methods` names the definitions that params and results of each have to fit."""
+    """The schema of the messages: `methods` names the definitions that params and results of each have to fit.
+
+    `handshake` does so for the places in LSP's `initialize` that are ours.
+    """
     definitions = {
         **{each["name"]: _structure(each) for each in model["structures"]},
         **{each["name"]: _enumeration(each) for each in model["enumerations"]},
@@ -33,6 +36,7 @@ def json_schema(model: JsonObject) -> JsonObject:
         "title": "Agent Sidecar protocol",
         "protocolVersion": model["metaData"]["version"],
         "methods": {row["method"]: _method(row) for row in rows},
+        "handshake": {place: _schema(kind) for place, kind in model["handshake"].items()},
         "events": {each["type"]: _schema(each["params"]) for each in model["events"]},
         "errors": {each["kind"]: each["code"] for each in model["errors"]},
         "$defs": definitions,

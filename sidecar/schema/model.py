@@ -1,13 +1,14 @@
 """The model: every method, event, error and shape of the wire, read from the tables and the classes they name.
 
-It has the form of LSP's own meta model (LSP 3.17, metaModel.json) as far as that goes; `events`, `errors`, and
-`isOpen` and `otherTypesThan` of a structure are ours. A type is `{"kind": …}` as there: `base`, `reference`,
-`array`, `map`, `or`, `literal`.
+It has the form of LSP's own meta model (LSP 3.17, metaModel.json) as far as that goes; `events`, `errors`,
+`handshake`, and `isOpen` and `otherTypesThan` of a structure are ours. A type is `{"kind": …}` as there: `base`,
+`reference`, `array`, `map`, `or`, `literal`.
 """
 
 import inspect
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
@@ -16,26 +17,46 @@ from sidecar.protocol import events, messages, values
 from sidecar.protocol.codec import wire_name, wire_tag
 from sidecar.protocol.errors import ERROR_CODES
 from sidecar.protocol.events import EVENTS, AgentEvent
+from sidecar.protocol.handshake import HostAbilities, SidecarDescription
 from sidecar.protocol.methods import METHODS, PROTOCOL_VERSION
 from sidecar.protocol.values import ContentBlock, JsonObject, UnknownBlock
 
 _BASE = {str: "string", bool: "boolean", int: "integer", float: "decimal", type(None): "null"}
 _DIRECTIONS = {"host": "clientToServer", "sidecar": "serverToClient"}
 
+HANDSHAKE: Mapping[str, type] = MappingProxyType(
+    {
+        "params.capabilities.experimental.agentSidecar": HostAbilities,
+        "result.capabilities.experimental.agentSidecar": SidecarDescription,
+    }
+)
+"""Where LSP's `initialize` holds something of ours, and what."""
 
-def meta_model() -> JsonObject:
-    """The whole protocol."""
-    reader = _Reader()
+
+def meta_model(
+    *,
+    handshake: Mapping[str, type] = HANDSHAKE,
+    names: Mapping[type, str] = MappingProxyType({}),
+    insides: Mapping[tuple[type, str], Any] = MappingProxyType({}),
+) -> JsonObject:
+    """Everything that travels. What `handshake` holds beside HANDSHAKE comes from elsewhere.
+
+    `names` are of classes that are called otherwise on the wire, `insides` the types of fields that are declared
+    as any JSON and read later.
+    """
+    reader = _Reader(names, insides)
     rows = [_row(reader, name) for name in METHODS]
     told = [
         {"type": name, "params": reader.type_of(shape), "documentation": _documentation(shape)}
         for name, shape in EVENTS.items()
     ]
     reader.type_of(AgentEvent)
+    places = {place: reader.type_of(shape) for place, shape in handshake.items()}
     return {
         "metaData": {"version": PROTOCOL_VERSION},
         "requests": [row for row in rows if "result" in row],
         "notifications": [row for row in rows if "result" not in row],
+        "handshake": places,
         "events": told,
         "errors": [{"kind": kind, "code": code} for kind, code in ERROR_CODES.items()],
         "structures": list(reader.structures.values()),
@@ -57,11 +78,12 @@ def _row(reader: "_Reader", name: str) -> JsonObject:
 class _Reader:
     """Turns Python's types into those of the model, and keeps each that has a name once."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[type, str], insides: Mapping[tuple[type, str], Any]) -> None:
         self.structures: dict[str, JsonObject] = {}
         self.enumerations: dict[str, JsonObject] = {}
         self.aliases: dict[str, JsonObject] = {}
-        self._names = dict(_named_types())
+        self._names = {**dict(_named_types()), **names}
+        self._insides = insides
 
     def type_of(self, shape: Any) -> JsonObject:
         """A type of the model."""
@@ -82,7 +104,7 @@ class _Reader:
                 return items[0] if len(items) == 1 else {"kind": "or", "items": items}
             case origin if origin in (Union, types.UnionType):
                 return {"kind": "or", "items": [self.type_of(member) for member in members]}
-            case origin if origin in (tuple, list):
+            case origin if origin in (tuple, list, frozenset):
                 return {"kind": "array", "element": self.type_of(members[0])}
             case origin if origin is dict:
                 return {"kind": "map", "key": self.type_of(str), "value": self.type_of(members[1])}
@@ -99,7 +121,7 @@ class _Reader:
         return {"kind": "reference", "name": name}
 
     def _structure(self, shape: Any) -> JsonObject:
-        name = shape.__name__
+        name = self._names.get(shape, shape.__name__)
         if name not in self.structures:
             self.structures[name] = {}
             self.structures[name] = self._described(name, shape)
@@ -114,11 +136,12 @@ class _Reader:
         fields = attrs.fields(attrs.resolve_types(shape))
         tag = wire_tag(shape)
         tagged = [] if tag is None else [{"name": "type", "type": {"kind": "literal", "value": tag}}]
-        return {**described, "properties": [*tagged, *map(self._property, fields)]}
+        return {**described, "properties": [*tagged, *(self._property(shape, field) for field in fields)]}
 
-    def _property(self, field: "attrs.Attribute[Any]") -> JsonObject:
+    def _property(self, owner: type, field: "attrs.Attribute[Any]") -> JsonObject:
         kind = without_none(field.type)
-        described: JsonObject = {"name": wire_name(field), "type": self.type_of(kind)}
+        inside = self._insides.get((owner, field.name), kind)
+        described: JsonObject = {"name": wire_name(field), "type": self.type_of(inside)}
         if field.default is not attrs.NOTHING:
             described["optional"] = True
         if kind != field.type:

@@ -8,6 +8,7 @@ from pygls.workspace import TextDocument
 
 from sidecar.protocol.codec import DecodeError, decode, encode
 from sidecar.protocol.events import AgentEvent
+from sidecar.protocol.handshake import HostAbilities
 from sidecar.protocol.messages import AgentEventParams
 from sidecar.protocol.methods import METHODS
 from sidecar.protocol.secrets import Secrets
@@ -16,20 +17,15 @@ from sidecar.server.outbox import Outbox, Waiting
 from sidecar.server.unanswered import HostRefused, UnansweredRequests
 
 
-@frozen(kw_only=True)
-class HostCapabilities:
+@frozen(kw_only=True, repr=False, eq=False)
+class HostCapabilities(HostAbilities):
     """What the host said it can do; everything else it cannot.
 
-    From `show_message` on they are LSP's own: `window.showMessage`, `window.showDocument`,
+    These are LSP's own: `window.showMessage`, `window.showDocument`,
     `window.workDoneProgress`, `workspace.applyEdit`, `workspace.workspaceEdit.documentChanges`,
     `workspace.didChangeWatchedFiles.dynamicRegistration`.
     """
 
-    approvals: bool = False
-    input: bool = False
-    host_tools: bool = False
-    host_model: bool = False
-    opt_out_events: frozenset[str] = frozenset()
     show_message: bool = False
     show_document: bool = False
     work_done_progress: bool = False

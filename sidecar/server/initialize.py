@@ -7,8 +7,9 @@ from typing import Any
 from attrs import frozen
 from pygls import uris
 
-from sidecar.protocol.codec import DecodeError, decode
+from sidecar.protocol.codec import DecodeError, decode, encode
 from sidecar.protocol.events import EVENTS
+from sidecar.protocol.handshake import SidecarDescription
 from sidecar.protocol.methods import METHODS, PROTOCOL_VERSION
 from sidecar.protocol.values import JsonObject
 
@@ -92,12 +93,15 @@ def initialization(params: InitializeParams) -> Initialization:
 def agent_sidecar(methods: Iterable[str], models: tuple[str, ...]) -> JsonObject:
     """Our part of the answer, in the order of the protocol's table."""
     offered = set(methods)
-    return {
-        "protocolVersion": PROTOCOL_VERSION,
-        "methods": [name for name in METHODS if name in offered],
-        "events": list(EVENTS),
-        "models": list(models),
-    }
+    described: JsonObject = encode(
+        SidecarDescription(
+            protocol_version=PROTOCOL_VERSION,
+            methods=tuple(name for name in METHODS if name in offered),
+            events=tuple(EVENTS),
+            models=models,
+        )
+    )
+    return described
 
 
 def _folders(params: InitializeParams) -> tuple[Path, ...]:

@@ -23,7 +23,7 @@ from sidecar_client import (
 
 from tests.harness.processes import still_there_after
 from tests.harness.scripted_host import SAYS_HELLO, sidecar
-from tests.harness.scripted_sidecar import received
+from tests.harness.scripted_sidecar import AGENT, received
 
 
 async def test_the_death_of_the_process_ends_runs_with_its_status_and_last_words(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_another_language_server_is_told_apart(tmp_path: Path) -> None:
 
 
 async def test_a_newer_major_version_is_refused(tmp_path: Path) -> None:
-    agent = {"capabilities": {"experimental": {"agentSidecar": {"protocolVersion": "2.0"}}}}
+    agent = {"capabilities": {"experimental": {"agentSidecar": {**AGENT, "protocolVersion": "2.0"}}}}
     with pytest.raises(BrokenStream, match=r"speaks protocol 2\.0"):
         async with sidecar(tmp_path, {"initialize": [{"result": agent}]}):
             pass

@@ -27,7 +27,7 @@ SCHEMA: Json = json.loads((Path(__file__).parents[2] / "clients/protocol.schema.
 
 NOT_IN_SCHEMA = frozenset(
     {
-        # LSP's own, as far as the protocol uses them.
+        # LSP's own, as far as the protocol uses them. In `initialize` the places are held to it that are ours.
         "initialize",
         "initialized",
         "shutdown",
@@ -160,6 +160,8 @@ class Conversation:
             return "$.method: must be a string"
         if "id" in frame:
             self._asked[sender][json.dumps(frame["id"])] = method
+        if method == "initialize" and sender == "host":
+            return self._misfit(method, "params", params)
         if method in NOT_IN_SCHEMA:
             return None
         row = SCHEMA["methods"].get(method)
@@ -178,6 +180,8 @@ class Conversation:
             return _fault_in_error(frame["error"], is_ours=asker == "host")
         if method is None:
             return None if self._has_unseen else "$.id: the result of no request"
+        if method == "initialize" and asker == "host":
+            return self._misfit(method, "result", frame["result"])
         if method in NOT_IN_SCHEMA:
             return None
         if "result" not in SCHEMA["methods"].get(method, {}):
@@ -258,8 +262,23 @@ def shortened(frame: Any) -> str:
 
 def misfit(method: str, part: str, value: Any) -> str | None:
     """What is wrong with the `params` or the `result` of a method, with the places in it and in the schema."""
+    if method == "initialize":
+        return next(_misfits_of_handshake(part, value), None)
     fault = _misfit_of_event(value) if method == "agent/event" else None
     return fault or _first_fault(SCHEMA["methods"][method][part], f"methods/{method}/{part}", value, f"$.{part}")
+
+
+def _misfits_of_handshake(part: str, value: Any) -> Iterator[str]:
+    """Of the places in `initialize` that are ours. One that is not there, or is empty, has nothing wrong."""
+    for place, schema in SCHEMA["handshake"].items():
+        first, *names = place.split(".")
+        inside = value if first == part else None
+        for name in names:
+            inside = inside.get(name) if isinstance(inside, dict) else None
+        if inside not in (None, []) and (
+            fault := _first_fault(schema, f"handshake/{place}", inside, f"$.{place}")
+        ):
+            yield fault
 
 
 def _misfit_of_event(params: Any) -> str | None:

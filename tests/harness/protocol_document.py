@@ -147,7 +147,7 @@ def spelled(shape: Any) -> str:
         return _spelled_union(frozenset(get_args(shape)) - {type(None)})
     if origin is Literal:
         return ENUMERATIONS.get(shape) or " or ".join(f'`"{choice}"`' for choice in get_args(shape))
-    if origin is tuple:
+    if origin in (tuple, frozenset):
         return f"[{spelled(get_args(shape)[0])}]"
     if origin is dict:
         return f"{{string: {spelled(get_args(shape)[1])}}}"

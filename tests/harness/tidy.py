@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "protocol",
         }
     ),
-    "schema": frozenset({"protocol"}),
+    "schema": frozenset({"config", "mcp", "protocol"}),
     "conformance": frozenset({"schema", "protocol"}),
     "cli": frozenset({"schema", "conformance", "sidecar_client", "config_files", "protocol"}),
     "__main__": frozenset({"app", "cli"}),

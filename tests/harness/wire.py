@@ -10,7 +10,7 @@ import select
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -80,8 +80,12 @@ class Wire:
 
     def send_odd(self, *messages: Any) -> None:
         """As `send`, what is wrong on purpose and yet never refused."""
-        with self._conversation.being_odd():
+        with self.being_odd():
             self.send(*messages)
+
+    def being_odd(self) -> AbstractContextManager[None]:
+        """What is sent in the block is wrong on purpose and yet never refused."""
+        return self._conversation.being_odd()
 
     def notify(self, method: str, params: Any = None) -> None:
         self.send(notification(method, params))

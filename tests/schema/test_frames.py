@@ -35,6 +35,10 @@ def event(**fields: Any) -> Json:
     return notification("agent/event", {"sessionId": "s", "runId": "r", "seq": 0, "event": fields})
 
 
+def announcing(**abilities: Any) -> Json:
+    return {"capabilities": {"experimental": {"agentSidecar": abilities}}}
+
+
 def result(value: Any, request_id: Any = 1) -> Json:
     return {"jsonrpc": "2.0", "id": request_id, "result": value}
 
@@ -108,6 +112,14 @@ def test_what_a_sidecar_sends_is_complained_about(frame: Any, fault: str) -> Non
         (request(1, "agent/submit", {"prompt": 5}), "$.params.prompt"),
         (request(1, "agent/submit", {"errorPolicy": {"io": "shrug"}}), "$.params.errorPolicy"),
         (request(1, "tools/list", {"selector": []}), "$.params.selector"),
+        (
+            request(1, "initialize", {"initializationOptions": {"model": 5}}),
+            "$.params.initializationOptions.model",
+        ),
+        (
+            request(1, "initialize", announcing(approvals="yes")),
+            "$.params.capabilities.experimental.agentSidecar.",
+        ),
         (notification("model/delta", {"text": "x"}), "$.params: 'requestId'"),
         (notification("agent/submit", {"prompt": "go"}), "$.id"),
         (result({"decision": "maybe"}, "srv:1"), "$.result.decision"),
@@ -131,9 +143,18 @@ def test_what_a_host_sends_is_complained_about(frame: Any, fault: str) -> None:
     assert "\n  sent " in complaint
 
 
+def test_what_a_sidecar_says_of_itself_is_held_to_the_schema() -> None:
+    described = {"protocolVersion": "1.0", "methods": [], "events": [], "models": []}
+    hello = request(1, "initialize", {"capabilities": {}})
+    assert heard([hello], [result(announcing(**described))]) == []
+    assert heard([hello], [result({"capabilities": {"hoverProvider": True}})]) == [], "it may be no sidecar"
+    (complaint,) = heard([hello], [result(announcing(**{**described, "models": "m"}))])
+    assert "$.result.capabilities.experimental.agentSidecar.models" in complaint
+
+
 def test_what_fits_is_not_complained_about() -> None:
     sent = [
-        request(0, "initialize", {"capabilities": {}}),
+        request(0, "initialize", {**announcing(approvals=True), "initializationOptions": {"unknown": 5}}),
         request(1, "agent/submit", {"prompt": "go", "errorPolicy": {"io": "stop"}, "unknown": 5}),
         request(2, "models/list"),
         request(3, "models/list", []),

@@ -16,11 +16,12 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from sidecar.cli.print_schema import FORMATS
+from sidecar.config import read_options
 from sidecar.conformance.shapes import params_fault
 from sidecar.protocol.events import EVENTS
 from sidecar.protocol.methods import METHODS, PROTOCOL_VERSION
 from sidecar.schema.json_schema import json_schema
-from sidecar.schema.model import meta_model
+from sidecar.schema.whole import whole_model
 from tests.harness.protocol_document import Frame, Section, read_document
 from tests.harness.tidy import ROOT
 
@@ -30,7 +31,7 @@ GENERATED = {
     "lua": ROOT / "clients/neovim/lua/sidecar/types.lua",
 }
 RELEASED = Path(__file__).parent / "released.json"
-MODEL = meta_model()
+MODEL = whole_model()
 SCHEMA = json_schema(MODEL)
 EXAMPLES = Section("all", read_document().text).frames
 
@@ -110,6 +111,87 @@ def test_a_block_of_an_unknown_type_may_hold_anything() -> None:
     params = {"prompt": [{"type": "video", "text": 5}, {"type": "text", "text": "x"}]}
     validator(SCHEMA["methods"]["agent/submit"]["params"]).validate(params)
     assert params_fault("agent/submit", params) is None
+
+
+# The handshake ------------------------------------------------------------------------------------------
+
+OPTIONS = "params.initializationOptions"
+ABILITIES = "params.capabilities.experimental.agentSidecar"
+DESCRIPTION = "result.capabilities.experimental.agentSidecar"
+
+
+def held_at(place: str, frame: Any) -> Any:
+    """What stands there in a frame."""
+    for name in place.split("."):
+        frame = frame[name]
+    return frame
+
+
+def test_the_example_of_the_handshake_fits() -> None:
+    bodies = read_document().other_examples
+    (asked,) = (body for body in bodies if body.get("method") == "initialize")
+    (answered,) = (body for body in bodies if "serverInfo" in body.get("result", ()))
+    for place, schema in SCHEMA["handshake"].items():
+        validator(schema).validate(held_at(place, asked if place.startswith("params") else answered))
+
+
+def test_the_schema_has_all_options_of_the_document() -> None:
+    named = [option.split(".") for option in read_document().options("Options")]
+    options = SCHEMA["$defs"]["InitializationOptions"]["properties"]
+    assert set(options) == {outer for outer, *_ in named}
+    inner = {name: SCHEMA["$defs"][shape]["properties"] for name, shape in INNER_OPTIONS.items()}
+    assert {(name, each) for name in inner for each in inner[name]} == {tuple(path) for path in named if path[1:]}
+
+
+INNER_OPTIONS = {"cycle": "CycleOptions", "store": "StoreOptions"}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (OPTIONS, {"model": 5}),
+        (OPTIONS, {"cycle": {"maxTurns": "5"}}),
+        (OPTIONS, {"cycle": {"summary": "none"}}),
+        (OPTIONS, {"cycle": {"errorPolicy": {"io": "shrug"}}}),
+        (OPTIONS, {"providers": {"local": {"api": "openai"}}}),
+        (OPTIONS, {"builtinTools": "read_file"}),
+        (OPTIONS, {"inputs": [{"type": "promptString"}]}),
+        (OPTIONS, {"permissions": {"rules": [{"decision": "allow"}]}}),
+        (OPTIONS, {"mcpServers": []}),
+        (OPTIONS, {"mcpServers": {"git": "mcp-server-git"}}),
+        (ABILITIES, {"approvals": "yes"}),
+        (ABILITIES, {"optOutEvents": "warning"}),
+        (DESCRIPTION, {"protocolVersion": "1.0", "methods": [], "events": []}),
+    ],
+)
+def test_what_does_not_fit_in_the_handshake_is_refused(place: str, value: Any) -> None:
+    with pytest.raises(ValidationError):
+        validator(SCHEMA["handshake"][place]).validate(value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mcpServers": {"docs": {"httpUrl": "https://example.com/mcp", "type": "streamable-http"}, "odd": {}}},
+        {"providers": {"local": {"baseUrl": None}}, "system": None, "unknown": 5},
+        {"builtinTools": ["read_file"], "inputs": [{"id": "token", "password": True}]},
+    ],
+)
+def test_what_the_sidecar_reads_fits(options: Any) -> None:
+    read_options(options, path="")
+    validator(SCHEMA["handshake"][OPTIONS]).validate(options)
+
+
+@pytest.mark.parametrize(("shape", "entry"), [("StdioServer", {"command": 5}), ("HttpServer", {"oauth": {}})])
+def test_the_entry_of_a_server_can_be_checked_by_itself(shape: str, entry: Any) -> None:
+    with pytest.raises(ValidationError):
+        validator(SCHEMA["$defs"][shape]).validate(entry)
+
+
+def test_the_conformance_kit_knows_no_options() -> None:
+    program = "import sys, sidecar.conformance.shapes; sys.exit('sidecar.config' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=30)
 
 
 # Versions -----------------------------------------------------------------------------------------------

@@ -52,7 +52,8 @@ def servers(spawn: Spawn) -> Any:
 def test_no_capabilities_fail_initialize(servers: Wire, capabilities: Any) -> None:
     """The refusal comes from the services, which are opened after the capabilities were read."""
     params = {"capabilities": capabilities, "initializationOptions": {"fail": "configuration"}}
-    assert servers.error("initialize", params)["code"] == -31040
+    with servers.being_odd():
+        assert servers.error("initialize", params)["code"] == -31040
     assert host_capabilities(capabilities).approvals is False
 
 
@@ -100,7 +101,7 @@ def test_a_failed_initialize_can_be_sent_again_and_leaves_nothing_open(spawn: Sp
 
 def test_the_answer_says_who_we_are_and_what_we_can_do(spawn: Spawn, tmp_path: Path) -> None:
     other = tmp_path / "with space"
-    with spawn() as server:
+    with spawn() as server, server.being_odd():
         result = server.initialize(
             {
                 "general": {"positionEncodings": ["utf-8", "utf-16"]},

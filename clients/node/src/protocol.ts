@@ -846,6 +846,190 @@ export interface SessionChangedParams {
   messageCount?: number | null;
 }
 
+/** Everything that can be set. A field left out is not said, so that a weaker source may say it. */
+export interface InitializationOptions {
+  model?: string | null;
+  system?: string | null;
+  providers?: { [name: string]: ProviderOptions } | null;
+  mcpServers?: { [name: string]: StdioServer | HttpServer | JsonObject } | null;
+  inputs?: InputDefinition[] | null;
+  permissions?: PermissionOptions | null;
+  cycle?: CycleOptions | null;
+  store?: StoreOptions | null;
+  builtinTools?: boolean | string[] | null;
+  tools?: string[] | null;
+  workspaceFolders?: WorkspaceFolder[] | null;
+  maxFrameBytes?: number | null;
+  trustWorkspace?: boolean | null;
+}
+
+/**
+ * One entry of `providers`. A field left out is taken from the preset of that name, if there is one.
+ *
+ * `base_url` may end in `/v1` or not. The key is `api_key`, else what the variable `api_key_env` holds.
+ * `timeout_secs` limits the wait for the answer to begin (default: `idle_timeout_secs`), `idle_timeout_secs`
+ * the silence within it, `connect_timeout_secs` the making of the connection. `context_tokens` is how much
+ * the model takes. `parameters` are sent with every request, as the API names them. `file` is the script of
+ * the `replay` provider, `record` the file in which what the model says is written down as such a script.
+ */
+export interface ProviderOptions {
+  api?: "openai-chat" | "anthropic" | "host" | "replay" | null;
+  baseUrl?: string | null;
+  apiKey?: string | null;
+  apiKeyEnv?: string | null;
+  headers?: { [name: string]: string } | null;
+  timeoutSecs?: number | null;
+  connectTimeoutSecs?: number | null;
+  idleTimeoutSecs?: number | null;
+  contextTokens?: number | null;
+  parameters?: JsonObject | null;
+  file?: string | null;
+  record?: string | null;
+}
+
+/**
+ * How to start a server that speaks over stdin and stdout.
+ *
+ * A number in `env` stands for its text, None takes a variable away. `env_file` names a file of more variables,
+ * which `env` outweighs; `inherit_env` names variables of ours that the server sees too. `permissions` maps a
+ * glob over tool names to the permissions that such a tool needs.
+ */
+export interface StdioServer {
+  command: string;
+  args?: string[];
+  env?: { [name: string]: string | number | null };
+  envFile?: string | null;
+  cwd?: string | null;
+  inheritEnv?: string[];
+  timeoutSecs?: number;
+  startTimeoutSecs?: number;
+  disabled?: boolean;
+  permissions?: { [name: string]: string[] };
+}
+
+/**
+ * Where a server is that speaks over HTTP. Its URL and headers may hold secrets.
+ *
+ * `type` "sse" is the transport of 2024-11-05, "http" the one since. `oauth` is kept as it was written.
+ */
+export interface HttpServer {
+  url: string;
+  type?: "http" | "sse";
+  headers?: { [name: string]: string };
+  oauth?: OAuthOptions | null;
+  timeoutSecs?: number;
+  startTimeoutSecs?: number;
+  disabled?: boolean;
+  permissions?: { [name: string]: string[] };
+}
+
+/**
+ * What is not said is found out: from the server's metadata, by registration, by asking a person.
+ *
+ * `redirect_uri` and `callback_port` are for clients that were registered with one exact loopback address.
+ * `assertion` is a workload's JWT, `id_token` that of a person; both may lie in a file that is read each time.
+ */
+export interface OAuthOptions {
+  grantType?: string;
+  clientId?: string | null;
+  clientSecret?: string | null;
+  clientMetadataUrl?: string | null;
+  scopes?: string | string[] | null;
+  redirectUri?: string | null;
+  callbackPort?: number | null;
+  privateKeyPem?: string | null;
+  signingAlgorithm?: string | null;
+  keyId?: string | null;
+  assertion?: string | null;
+  assertionFile?: string | null;
+  idpIssuer?: string | null;
+  idpTokenEndpoint?: string | null;
+  idpClientId?: string | null;
+  idpClientSecret?: string | null;
+  idToken?: string | null;
+  idTokenFile?: string | null;
+}
+
+/**
+ * An entry of `inputs`, as VS Code has it: what `${input:id}` in a server's entry asks a person for.
+ *
+ * Every answer is a secret, whatever `password` says: that only tells the host not to show it.
+ */
+export interface InputDefinition {
+  id: string;
+  type?: string;
+  description?: string | null;
+  default?: string | null;
+  password?: boolean;
+  options?: unknown[] | null;
+}
+
+/** Permissions as a host or a file writes them; a field left out keeps what was there before. */
+export interface PermissionOptions {
+  allowed?: string[] | null;
+  denied?: string[] | null;
+  ask?: string[] | null;
+  allowUnspecified?: boolean | null;
+  rules?: PermissionRule[] | null;
+}
+
+/** `cycle`: the limits of a run, and how long people and servers are waited for. */
+export interface CycleOptions {
+  maxTurns?: number | null;
+  toolTimeoutSecs?: number | null;
+  maxToolResultBytes?: number | null;
+  errorPolicy?: { [name: string]: ErrorAction } | null;
+  repeatWarning?: number | null;
+  repeatLimit?: number | null;
+  maxRetries?: number | null;
+  maxRetryDelaySecs?: number | null;
+  summary?: "model" | "rule" | null;
+  serverWaitSecs?: number | null;
+  approvalTimeoutSecs?: number | null;
+}
+
+/** `store`: where sessions are kept, and for how long. */
+export interface StoreOptions {
+  path?: string | null;
+  maxAgeDays?: number | null;
+  maxBytes?: number | null;
+}
+
+/** A folder as LSP names it. */
+export interface WorkspaceFolder {
+  uri: string;
+  name?: string | null;
+}
+
+/**
+ * What the host can do: `capabilities.experimental.agentSidecar` of the params of `initialize`.
+ *
+ * `protocol_version` is the one that it was written for. It answers `agent/requestApproval` (`approvals`),
+ * `agent/requestInput` (`input`), `tools/execute` (`host_tools`) and `model/complete` (`host_model`).
+ * `opt_out_events` are the types of events that it does not want.
+ */
+export interface HostAbilities {
+  protocolVersion?: string;
+  approvals?: boolean;
+  input?: boolean;
+  hostTools?: boolean;
+  hostModel?: boolean;
+  optOutEvents?: string[];
+}
+
+/**
+ * What makes it a sidecar's: `capabilities.experimental.agentSidecar` of the result of `initialize`.
+ *
+ * `methods` are those that a host may send, `events` the types that may come, `models` those that the options
+ * name, as `provider/model`.
+ */
+export interface SidecarDescription {
+  protocolVersion: string;
+  methods: string[];
+  events: string[];
+  models: string[];
+}
+
 /** What a host asks the sidecar. */
 export interface HostRequests {
   "agent/submit": { params: SubmitParams; result: SubmitResult };

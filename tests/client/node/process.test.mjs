@@ -67,7 +67,8 @@ test("a command that does not exist cannot start", async () => {
 
 test("what is no sidecar is told apart", async () => {
   const refuses = (script, message, settings = {}) => assert.rejects(Sidecar.spawn(scripted(script, settings).settings), message);
-  const agent = { capabilities: { experimental: { agentSidecar: { protocolVersion: "2.0" } } } };
+  const later = { protocolVersion: "2.0", methods: [], events: [], models: [] };
+  const agent = { capabilities: { experimental: { agentSidecar: later } } };
   const error = { code: -32602, message: "invalid params: model", data: { kind: "invalidParams" } };
   await Promise.all([
     assert.rejects(Sidecar.spawn({ command: python("print('hello ' * 2000); input()") }), BrokenStream),

@@ -729,5 +729,163 @@
 ---@field updatedMs? integer
 ---@field messageCount? integer
 
+--- Everything that can be set. A field left out is not said, so that a weaker source may say it.
+---@class sidecar.InitializationOptions
+---@field model? string
+---@field system? string
+---@field providers? table<string, sidecar.ProviderOptions>
+---@field mcpServers? table<string, sidecar.StdioServer|sidecar.HttpServer|table<string, any>>
+---@field inputs? sidecar.InputDefinition[]
+---@field permissions? sidecar.PermissionOptions
+---@field cycle? sidecar.CycleOptions
+---@field store? sidecar.StoreOptions
+---@field builtinTools? boolean|string[]
+---@field tools? string[]
+---@field workspaceFolders? sidecar.WorkspaceFolder[]
+---@field maxFrameBytes? integer
+---@field trustWorkspace? boolean
+
+--- One entry of `providers`. A field left out is taken from the preset of that name, if there is one.
+---
+--- `base_url` may end in `/v1` or not. The key is `api_key`, else what the variable `api_key_env` holds.
+--- `timeout_secs` limits the wait for the answer to begin (default: `idle_timeout_secs`), `idle_timeout_secs`
+--- the silence within it, `connect_timeout_secs` the making of the connection. `context_tokens` is how much
+--- the model takes. `parameters` are sent with every request, as the API names them. `file` is the script of
+--- the `replay` provider, `record` the file in which what the model says is written down as such a script.
+---@class sidecar.ProviderOptions
+---@field api? "openai-chat"|"anthropic"|"host"|"replay"
+---@field baseUrl? string
+---@field apiKey? string
+---@field apiKeyEnv? string
+---@field headers? table<string, string>
+---@field timeoutSecs? number
+---@field connectTimeoutSecs? number
+---@field idleTimeoutSecs? number
+---@field contextTokens? integer
+---@field parameters? table<string, any>
+---@field file? string
+---@field record? string
+
+--- How to start a server that speaks over stdin and stdout.
+---
+--- A number in `env` stands for its text, None takes a variable away. `env_file` names a file of more variables,
+--- which `env` outweighs; `inherit_env` names variables of ours that the server sees too. `permissions` maps a
+--- glob over tool names to the permissions that such a tool needs.
+---@class sidecar.StdioServer
+---@field command string
+---@field args? string[]
+---@field env? table<string, string|integer|nil>
+---@field envFile? string
+---@field cwd? string
+---@field inheritEnv? string[]
+---@field timeoutSecs? number
+---@field startTimeoutSecs? number
+---@field disabled? boolean
+---@field permissions? table<string, string[]>
+
+--- Where a server is that speaks over HTTP. Its URL and headers may hold secrets.
+---
+--- `type` "sse" is the transport of 2024-11-05, "http" the one since. `oauth` is kept as it was written.
+---@class sidecar.HttpServer
+---@field url string
+---@field type? "http"|"sse"
+---@field headers? table<string, string>
+---@field oauth? sidecar.OAuthOptions
+---@field timeoutSecs? number
+---@field startTimeoutSecs? number
+---@field disabled? boolean
+---@field permissions? table<string, string[]>
+
+--- What is not said is found out: from the server's metadata, by registration, by asking a person.
+---
+--- `redirect_uri` and `callback_port` are for clients that were registered with one exact loopback address.
+--- `assertion` is a workload's JWT, `id_token` that of a person; both may lie in a file that is read each time.
+---@class sidecar.OAuthOptions
+---@field grantType? string
+---@field clientId? string
+---@field clientSecret? string
+---@field clientMetadataUrl? string
+---@field scopes? string|string[]
+---@field redirectUri? string
+---@field callbackPort? integer
+---@field privateKeyPem? string
+---@field signingAlgorithm? string
+---@field keyId? string
+---@field assertion? string
+---@field assertionFile? string
+---@field idpIssuer? string
+---@field idpTokenEndpoint? string
+---@field idpClientId? string
+---@field idpClientSecret? string
+---@field idToken? string
+---@field idTokenFile? string
+
+--- An entry of `inputs`, as VS Code has it: what `${input:id}` in a server's entry asks a person for.
+---
+--- Every answer is a secret, whatever `password` says: that only tells the host not to show it.
+---@class sidecar.InputDefinition
+---@field id string
+---@field type? string
+---@field description? string
+---@field default? string
+---@field password? boolean
+---@field options? any[]
+
+--- Permissions as a host or a file writes them; a field left out keeps what was there before.
+---@class sidecar.PermissionOptions
+---@field allowed? string[]
+---@field denied? string[]
+---@field ask? string[]
+---@field allowUnspecified? boolean
+---@field rules? sidecar.PermissionRule[]
+
+--- `cycle`: the limits of a run, and how long people and servers are waited for.
+---@class sidecar.CycleOptions
+---@field maxTurns? integer
+---@field toolTimeoutSecs? number
+---@field maxToolResultBytes? integer
+---@field errorPolicy? table<string, sidecar.ErrorAction>
+---@field repeatWarning? integer
+---@field repeatLimit? integer
+---@field maxRetries? integer
+---@field maxRetryDelaySecs? number
+---@field summary? "model"|"rule"
+---@field serverWaitSecs? number
+---@field approvalTimeoutSecs? number
+
+--- `store`: where sessions are kept, and for how long.
+---@class sidecar.StoreOptions
+---@field path? string
+---@field maxAgeDays? number
+---@field maxBytes? integer
+
+--- A folder as LSP names it.
+---@class sidecar.WorkspaceFolder
+---@field uri string
+---@field name? string
+
+--- What the host can do: `capabilities.experimental.agentSidecar` of the params of `initialize`.
+---
+--- `protocol_version` is the one that it was written for. It answers `agent/requestApproval` (`approvals`),
+--- `agent/requestInput` (`input`), `tools/execute` (`host_tools`) and `model/complete` (`host_model`).
+--- `opt_out_events` are the types of events that it does not want.
+---@class sidecar.HostAbilities
+---@field protocolVersion? string
+---@field approvals? boolean
+---@field input? boolean
+---@field hostTools? boolean
+---@field hostModel? boolean
+---@field optOutEvents? string[]
+
+--- What makes it a sidecar's: `capabilities.experimental.agentSidecar` of the result of `initialize`.
+---
+--- `methods` are those that a host may send, `events` the types that may come, `models` those that the options
+--- name, as `provider/model`.
+---@class sidecar.SidecarDescription
+---@field protocolVersion string
+---@field methods string[]
+---@field events string[]
+---@field models string[]
+
 ---@alias sidecar.HostMethod "agent/submit"|"agent/cancel"|"agent/steer"|"session/create"|"session/list"|"session/get"|"session/events"|"session/fork"|"session/compact"|"session/export"|"session/delete"|"tools/list"|"tools/call"|"tools/register"|"tools/unregister"|"permissions/get"|"permissions/set"|"permissions/check"|"audit/list"|"mcp/list"|"mcp/connect"|"mcp/disconnect"|"mcp/restart"|"mcp/resources"|"mcp/resourceTemplates"|"mcp/readResource"|"mcp/watchResources"|"mcp/prompts"|"mcp/getPrompt"|"mcp/complete"|"mcp/setLogLevel"|"models/list"|"model/delta"
 ---@alias sidecar.SidecarMethod "agent/requestApproval"|"agent/requestInput"|"tools/execute"|"model/complete"|"agent/event"|"agent/inputDone"|"tools/changed"|"mcp/statusChanged"|"mcp/offersChanged"|"session/changed"
