@@ -62,9 +62,13 @@ def found_editor() -> Editor:
 
 @asynccontextmanager
 async def serving(
-    editor: Editor, extension: Extension, folder: Path, settings: Mapping[str, Any]
+    editor: Editor,
+    extension: Extension,
+    folder: Path,
+    settings: Mapping[str, Any],
+    variables: Mapping[str, str] = {},
 ) -> AsyncIterator[str]:
-    """Serves a VS Code with nothing but the extension in it; its address."""
+    """Serves a VS Code with nothing but the extension in it; its address. `variables` are its environment's."""
     user = folder / "user"
     for place in ("User", "Machine"):  # What is of the machine counts in the second place.
         (user / place).mkdir(parents=True)
@@ -84,6 +88,7 @@ async def serving(
         "HOME": str(folder),
         "XDG_DATA_HOME": new_data_home(),
         "XDG_CONFIG_HOME": str(folder / "configuration"),
+        **variables,
     }
     await _run(editor.code_server, *places, "--install-extension", extension.package, env=environment)
     process = await asyncio.create_subprocess_exec(

@@ -117,7 +117,7 @@ export class Life {
     }
   }
 
-  /** Asks it to end, and ends it where it does not: `graceMs` at each of the steps, which are four. */
+  /** Asks it to end, and ends it by force where it does not after three waits of `graceMs` each. */
   async stop(graceMs: number): Promise<void> {
     void this.client.close(); // The connection itself is the editor's client's.
     // Where it does not say goodbye, its process is ended all the same.
