@@ -39,17 +39,13 @@ vim.ui.input = function(options, answer)
 end
 support.keys("d")
 support.wait_for_text("I see.")
-support.wait_for("the run's end", function()
-  return next(require("sidecar.state").runs) == nil
-end)
+support.wait_for_end()
 seen.denied = support.text("chat/1")
 
 vim.cmd("wincmd t")
 support.keys("gg0wvey:'<,'>Sidecar ask what is this?<CR>")
 support.wait_for_text("It is with.")
-support.wait_for("the run's end", function()
-  return next(require("sidecar.state").runs) == nil
-end)
+support.wait_for_end()
 
 -- A chat that is wiped out takes its run and its prompt with it.
 vim.cmd("Sidecar ask for ever")

@@ -7,12 +7,6 @@ local function pid()
   return vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):next()
 end
 
-local function wait_for_end()
-  support.wait_for("the run's end", function()
-    return next(require("sidecar.state").runs) == nil
-  end)
-end
-
 -- Stopped while the model is silent.
 vim.cmd("Sidecar ask think long")
 support.wait_for_text("Well")
@@ -22,7 +16,7 @@ support.wait_for_text("> stopped")
 seen.stop_ms = (vim.uv.hrtime() - before) / 1e6
 vim.cmd("Sidecar ask and now")
 support.wait_for_text("Here.")
-wait_for_end()
+support.wait_for_end()
 seen.stopped = support.text("chat/1")
 
 -- Another chat beside it, each with a run and a question; the sidecar dies while both wait.
@@ -35,13 +29,13 @@ support.wait_for("two questions", function()
 end)
 local killed = pid()
 vim.uv.kill(killed, "sigkill")
-wait_for_end()
+support.wait_for_end()
 seen.is_new = pid() ~= killed
 seen.question_left = support.question() ~= nil
 seen.crashed = { support.text("chat/1"), support.text("chat/2") }
 vim.cmd("Sidecar ask go on")
 support.wait_for_text("Still here.", "chat/2")
-wait_for_end()
+support.wait_for_end()
 
 local function last_note()
   return support.text("chat/2"):match(".*\n(> [^\n]*)")
@@ -54,17 +48,17 @@ support.wait_for("the end", function()
 end)
 require("sidecar").setup({ cmd = { "no-such-program" } })
 vim.cmd("Sidecar ask hello")
-wait_for_end()
+support.wait_for_end()
 seen.missing = last_note()
 vim.fn.writefile({ "#!/nowhere/python3" }, "no-interpreter")
 vim.fn.setfperm("no-interpreter", "rwx------")
 require("sidecar").setup({ cmd = { vim.fn.fnamemodify("no-interpreter", ":p") } })
 vim.cmd("Sidecar ask hello")
-wait_for_end()
+support.wait_for_end()
 seen.not_startable = support.text("chat/2")
 require("sidecar").setup({ cmd = support.given.command, options = { model = { "wrong" } } })
 vim.cmd("Sidecar ask hello")
-wait_for_end()
+support.wait_for_end()
 seen.refused = last_note()
 seen.wrong_setting = select(2, pcall(require("sidecar").setup, { modle = "x" }))
 require("sidecar").setup({ cmd = support.given.command, options = support.given.options })
@@ -72,5 +66,5 @@ vim.cmd("Sidecar restart")
 vim.cmd("Sidecar ask hello")
 vim.cmd("Sidecar ask and now") -- Joins the run that is only about to begin, or follows it.
 support.wait_for_text("Here.", "chat/2")
-wait_for_end()
+support.wait_for_end()
 support.finish()

@@ -65,9 +65,7 @@ vim.cmd("Sidecar chat")
 seen.bar = vim.wo.winbar
 vim.cmd("Sidecar ask who are you")
 support.wait_for_text("The second.")
-support.wait_for("the run's end", function()
-  return next(require("sidecar.state").runs) == nil
-end)
+support.wait_for_end()
 vim.cmd("Sidecar model test/50%")
 seen.named = vim.wo.winbar
 

@@ -53,6 +53,13 @@ function M.wait_for_text(wanted, name)
   end)
 end
 
+--- Waits until no run goes on.
+function M.wait_for_end()
+  M.wait_for("the run's end", function()
+    return next(require("sidecar.state").runs) == nil
+  end)
+end
+
 --- The closed folds of the chat, each with the lines that are hidden in it.
 function M.folds()
   local folds = {}

@@ -9,16 +9,10 @@ local function layout()
   end, vim.api.nvim_tabpage_list_wins(0))
 end
 
-local function wait_for_end()
-  support.wait_for("the run's end", function()
-    return next(require("sidecar.state").runs) == nil
-  end)
-end
-
 vim.o.columns, vim.o.lines = 100, 40
 vim.cmd.edit("a.txt")
 vim.cmd("Sidecar ask read it")
-wait_for_end()
+support.wait_for_end()
 seen.opened = layout()
 
 -- Closed while nobody looks, more comes, and it is opened again: all of it is there, and folded.
@@ -28,7 +22,7 @@ support.wait_for("the prompt's end", function()
   return #vim.api.nvim_tabpage_list_wins(0) == 1
 end)
 require("sidecar.state").chat:submit("read on", "read on")
-wait_for_end()
+support.wait_for_end()
 vim.cmd("Sidecar chat")
 seen.reopened = layout()
 seen.folds = support.folds()
@@ -64,7 +58,7 @@ vim.api.nvim_exec_autocmds("VimResized", {})
 seen.aside = vim.api.nvim_win_get_width((support.question()))
 vim.cmd("Sidecar approve once")
 support.wait_for_text("Written.", "chat/3")
-wait_for_end()
+support.wait_for_end()
 seen.written = support.text("chat/3")
 seen.reloaded = vim.fn.getbufline("a.txt", 1, "$")
 support.finish()

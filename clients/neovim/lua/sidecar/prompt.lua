@@ -1,4 +1,5 @@
 --- The buffer in which the person writes a prompt, and its keys.
+local scratch = require("sidecar.scratch")
 local state = require("sidecar.state")
 
 local M = {}
@@ -22,17 +23,6 @@ function M.show_status(chat)
   for _, window in ipairs(vim.fn.win_findbuf(chat.prompt_buffer)) do
     vim.wo[window][0].winbar = bar
   end
-end
-
----@param window integer
-local function set_window_options(window)
-  local options = vim.wo[window][0]
-  options.wrap = true
-  options.linebreak = true
-  options.number = false
-  options.relativenumber = false
-  options.signcolumn = "no"
-  options.colorcolumn = ""
 end
 
 ---@param chat sidecar.Chat
@@ -64,7 +54,7 @@ local function watch(chat, buffer)
     end)
   end
   on("BufWinEnter", buffer, "Make a window fit for a prompt, and say there what the run is at", function()
-    set_window_options(vim.api.nvim_get_current_win())
+    scratch.look(vim.api.nvim_get_current_win())
     M.show_status(chat)
   end)
   on("BufWipeout", chat.view.buffer, "End what belongs to the chat", vim.schedule_wrap(function()
@@ -75,12 +65,12 @@ end
 --- Gives a new chat its prompt.
 ---@param chat sidecar.Chat
 function M.add(chat)
-  local buffer = require("sidecar.scratch").new("sidecar-prompt", ("sidecar://prompt/%d"):format(chat.number))
+  local buffer = scratch.new("sidecar-prompt", ("sidecar://prompt/%d"):format(chat.number))
   vim.bo[buffer].textwidth = 0 -- The model is told lines as the person ends them.
   chat.prompt_buffer = buffer
   map_keys(chat, buffer)
   watch(chat, buffer)
-  vim.iter(vim.fn.win_findbuf(buffer)):each(set_window_options)
+  vim.iter(vim.fn.win_findbuf(buffer)):each(scratch.look)
   M.show_status(chat)
 end
 

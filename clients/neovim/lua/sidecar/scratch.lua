@@ -1,4 +1,4 @@
---- Buffers of the plugin's own: of no file, and writable by it whatever the person's own options say.
+--- Buffers of the plugin's own: of no file, writable by it whatever the person's own options say, in windows made for prose.
 local M = {}
 
 --- A buffer that a session file has left under this name is taken over, so that its windows come to life again.
@@ -29,6 +29,18 @@ function M.new(filetype, name)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, {})
   vim.bo[buffer].filetype = filetype
   return buffer
+end
+
+--- Makes a window fit for prose: without the columns that belong to code.
+---@param window integer
+function M.look(window)
+  local options = vim.wo[window][0]
+  options.wrap = true
+  options.linebreak = true
+  options.number = false
+  options.relativenumber = false
+  options.signcolumn = "no"
+  options.colorcolumn = ""
 end
 
 return M

@@ -1,4 +1,5 @@
 --- The transcript of a chat as a buffer: text that streams in, and calls of tools as folds. Knows no protocol.
+local scratch = require("sidecar.scratch")
 
 --- A call of a tool: its headline and, below it, lines that fold away.
 ---@class sidecar.Block
@@ -33,14 +34,9 @@ end
 
 ---@param window integer
 local function set_window_options(window)
+  scratch.look(window)
   local options = vim.wo[window][0]
-  options.wrap = true
-  options.linebreak = true
   options.breakindent = true
-  options.number = false
-  options.relativenumber = false
-  options.signcolumn = "no"
-  options.colorcolumn = ""
   options.list = false
   options.spell = false
   options.conceallevel = 0 -- What tools are given is shown as it is.
@@ -53,7 +49,7 @@ end
 ---@param name string the buffer's name
 ---@return sidecar.View
 function View.new(name)
-  local buffer = require("sidecar.scratch").new("sidecar", name)
+  local buffer = scratch.new("sidecar", name)
   set_buffer_options(buffer)
   local view = setmetatable({
     buffer = buffer,
