@@ -188,6 +188,22 @@ async function sessions(bench) {
   seen.sessions.prompt = await chat.locator(".user .said").first().innerText();
 }
 
+/** A key goes to the sidecar that is started then. */
+async function key(bench) {
+  const [before] = await sidecars();
+  await bench.command("Agent Sidecar: Set a Key…");
+  await bench.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: "OPENROUTER_API_KEY" }).click();
+  const field = bench.page.locator(".quick-input-widget input[type=password]:visible");
+  await field.fill(given.key);
+  await bench.page.keyboard.press("Enter");
+  const [after] = await until(async () => {
+    const found = await sidecars();
+    return found.length === 1 && found[0] !== before && found;
+  }, "another sidecar");
+  const environment = await readFile(`/proc/${after}/environ`, "utf8");
+  seen.key = environment.split("\0").find((entry) => entry.startsWith("OPENROUTER_API_KEY="));
+}
+
 /** Keys that are pressed while 1,000 deltas a second come in. */
 async function typing(bench) {
   await writeFile(`${given.folder}/.vscode/settings.json`, JSON.stringify({ "agentSidecar.model": "fast/m" }));
@@ -211,7 +227,7 @@ const bench = await Workbench.open(given);
 try {
   await restricted(bench);
   const chat = await streaming(bench);
-  for (const part of [edit, denied, remembered, stopped, killed, reloaded, tree, sessions, typing]) {
+  for (const part of [edit, denied, remembered, stopped, killed, reloaded, tree, sessions, key, typing]) {
     const began = Date.now();
     await part(bench, chat);
     if (process.env.SHOW_TIMES) console.error(part.name, Date.now() - began, "ms");

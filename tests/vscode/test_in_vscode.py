@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are l
 
 FOLDER = "wörk späce"
 NOTES = "# Notes\n\nfirst line\nsecond line\n"
+KEY = "sk-or-none-may-read-this"
 TYPED = "what I think of it meanwhile"
 SCENARIO = Path(__file__).with_name("scenario.mjs")
 SERVER = Path(__file__).resolve().parents[2] / "sidecar/cli/demo/server.py"
@@ -70,7 +71,7 @@ async def test_a_person_works_with_it_for_a_while(editor: Editor, extension: Ext
             "agentSidecar.mcpServers": {"demo": {"command": sys.executable, "args": [str(SERVER)]}},
         }
         async with serving(editor, extension, tmp_path / "editor", settings) as url:
-            seen = await play(editor, SCENARIO, {"url": url, "folder": str(folder), "typed": TYPED})
+            seen = await play(editor, SCENARIO, {"url": url, "folder": str(folder), "typed": TYPED, "key": KEY})
     assert "failure" not in seen, seen["failure"]
     nothing_starts_before_the_workspace_is_trusted(seen)
     answers_stream_and_edits_are_asked_about(seen, folder)
@@ -78,6 +79,7 @@ async def test_a_person_works_with_it_for_a_while(editor: Editor, extension: Ext
     choices_are_remembered(seen)
     a_run_stops_and_a_crash_loses_nothing(seen)
     servers_tools_and_sessions_are_listed(seen)
+    a_key_is_the_sidecars_and_in_no_file(seen, folder, tmp_path / "editor")
     keys_arrive_while_a_model_talks_fast(seen)
     assert seen["violations"] == []
 
@@ -145,6 +147,12 @@ def servers_tools_and_sessions_are_listed(seen: Seen) -> None:
     assert any("From the editor" in row for row in seen["tree"]["rows"])
     assert seen["sessions"]["first"].startswith("What do the notes say?")
     assert seen["sessions"]["prompt"] == "What do the notes say?"
+
+
+def a_key_is_the_sidecars_and_in_no_file(seen: Seen, *places: Path) -> None:
+    assert seen["key"] == f"OPENROUTER_API_KEY={KEY}"
+    files = [file for place in places for file in place.rglob("*") if file.is_file() and not file.is_symlink()]
+    assert [file for file in files if KEY.encode() in file.read_bytes()] == []
 
 
 def keys_arrive_while_a_model_talks_fast(seen: Seen) -> None:
