@@ -2,7 +2,7 @@
 
 import { readdir, readFile, readlink, writeFile } from "node:fs/promises";
 
-import { until, Workbench } from "./workbench.mjs";
+import { say, until, Workbench } from "./workbench.mjs";
 
 const given = JSON.parse(process.argv[2]);
 const seen = {};
@@ -23,11 +23,6 @@ async function sidecars() {
 
 const texts = (frame, selector) => frame.locator(selector).allInnerTexts();
 const file = (name) => readFile(`${given.folder}/${name}`, "utf8").catch(() => null);
-
-async function ask(chat, text) {
-  await chat.locator("textarea").fill(text);
-  await chat.locator("textarea").press("Enter");
-}
 
 /** The note at the end of the conversation, once one is there that was not before. */
 async function ending(chat, before) {
@@ -61,7 +56,7 @@ async function streaming(bench) {
   const chat = await bench.chat();
   await chat.locator(".prompt .attached li").first().waitFor();
   seen.attached = await texts(chat, ".prompt .attached li span");
-  await ask(chat, "What do the notes say?");
+  await say(chat, "What do the notes say?");
   const answer = chat.locator(".answer").first();
   const early = await until(() => answer.innerText().catch(() => ""), "the first words");
   const later = await until(async () => {
@@ -104,7 +99,7 @@ async function edit(bench, chat) {
 const lines = (text) => text.replaceAll("\u00a0", " ").split("\n");
 
 async function denied(_, chat) {
-  await ask(chat, "Write a file.");
+  await say(chat, "Write a file.");
   await chat.locator(".question").waitFor();
   await chat.locator(".denials input").fill("not this one");
   await chat.locator(".denials input").press("Enter");
@@ -115,27 +110,27 @@ async function denied(_, chat) {
 }
 
 async function remembered(_, chat) {
-  await ask(chat, "Write it twice.");
+  await say(chat, "Write it twice.");
   await chat.locator('[data-decision="allowSession"]').click();
   seen.remembered = { ending: await ending(chat, 2), disk: await file("kept.txt"), questions: await chat.locator(".question").count() };
 }
 
 async function stopped(_, chat) {
-  await ask(chat, "Count for a long time.");
+  await say(chat, "Count for a long time.");
   await chat.locator(".answer.streaming").waitFor();
   await chat.getByRole("button", { name: "Stop" }).click();
   seen.stopped = { ending: await ending(chat, 3), text: (await texts(chat, ".answer")).at(-1) };
 }
 
 async function killed(bench, chat) {
-  await ask(chat, "Count again.");
+  await say(chat, "Count again.");
   const answer = chat.locator(".answer.streaming").last();
   await answer.waitFor();
   await until(async () => /one two three/.test(await answer.innerText()), "some words");
   const [pid] = await sidecars();
   process.kill(pid, "SIGKILL");
   seen.killed = { ending: await ending(chat, 4), text: (await texts(chat, ".answer")).at(-1) };
-  await ask(chat, "Are you there?");
+  await say(chat, "Are you there?");
   seen.killed.next = await ending(chat, 5);
   seen.killed.answer = (await texts(chat, ".answer")).at(-1);
   const [next] = await sidecars();
@@ -210,7 +205,7 @@ async function typing(bench) {
   await bench.command("Agent Sidecar: New Conversation");
   const chat = await bench.chat();
   await chat.locator(".model", { hasText: "fast/m" }).waitFor();
-  await ask(chat, "Talk fast.");
+  await say(chat, "Talk fast.");
   const answer = chat.locator(".answer.streaming");
   await answer.waitFor();
   const length = () => answer.evaluate((node) => node.textContent.length);

@@ -1,6 +1,6 @@
 // A person's first minute: the extension is installed, and nothing else. Prints what was seen as JSON.
 
-import { until, Workbench } from "./workbench.mjs";
+import { say, until, Workbench } from "./workbench.mjs";
 
 const given = JSON.parse(process.argv[2]);
 const seen = {};
@@ -32,8 +32,7 @@ async function install(bench, chat, end) {
 }
 
 async function ask(chat) {
-  await chat.locator("textarea").fill("hello");
-  await chat.locator("textarea").press("Enter");
+  await say(chat, "hello");
   await chat.locator(".note").waitFor();
   seen.answer = await chat.locator(".answer").innerText();
 }

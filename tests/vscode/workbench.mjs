@@ -108,6 +108,12 @@ export class Workbench {
   }
 }
 
+/** Writes a prompt in the chat and sends it. */
+export async function say(chat, text) {
+  await chat.locator("textarea").fill(text);
+  await chat.locator("textarea").press("Enter");
+}
+
 /** Asks again and again until there is an answer that counts. */
 export async function until(ask, what, boundMs = BOUND_MS) {
   const end = Date.now() + boundMs;

@@ -12,7 +12,6 @@ const MAX_CRASHES = 3;
 const CRASH_WINDOW_MS = 60_000;
 /** Own choice: servers may take a minute to start, and a person may have to sign in. */
 const REQUEST_LIMIT_MS = 10 * 60_000;
-
 /** A sidecar is gone within 5 s of its end being asked for: protocol.md, ground rule 7.1. */
 const STOP_LIMIT_MS = 5_000;
 

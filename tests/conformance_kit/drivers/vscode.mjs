@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { until, Workbench } from "../../vscode/workbench.mjs";
+import { say, until, Workbench } from "../../vscode/workbench.mjs";
 
 const given = JSON.parse(process.argv[2]);
 const scenario = JSON.parse(process.env.AGENT_SIDECAR_SCENARIO);
@@ -121,11 +121,6 @@ function line(run, { text, note }) {
 }
 
 // Runs --------------------------------------------------------------------------------------------------------
-
-async function say(chat, text) {
-  await chat.locator("textarea").fill(text);
-  await chat.locator("textarea").press("Enter");
-}
 
 async function act(chat) {
   if (!scenario.cancel && scenario.steer === undefined) return;

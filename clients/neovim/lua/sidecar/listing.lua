@@ -1,6 +1,7 @@
 --- Lists in a window of their own: tools, servers, the log.
 local client = require("sidecar.client")
 local log = require("sidecar.log")
+local scratch = require("sidecar.scratch")
 local text = require("sidecar.text")
 
 local M = {}
@@ -13,7 +14,7 @@ function M.open(name, lines)
   local path = "sidecar://" .. name
   local buffer = vim.fn.bufnr("^" .. path .. "$")
   if buffer == -1 then
-    buffer = require("sidecar.scratch").new("sidecar-list", path)
+    buffer = scratch.new("sidecar-list", path)
     vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close" })
   end
   vim.bo[buffer].modifiable = true
@@ -22,9 +23,9 @@ function M.open(name, lines)
   if vim.fn.bufwinid(buffer) == -1 then
     local height = math.max(3, math.min(#lines + 1, 15))
     local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height })
+    scratch.look(window)
     local options = vim.wo[window][0]
-    options.number, options.relativenumber, options.signcolumn = false, false, "no"
-    options.linebreak, options.breakindent, options.breakindentopt = true, true, "shift:4"
+    options.breakindent, options.breakindentopt = true, "shift:4"
     options.winfixheight = true
   end
   return buffer
